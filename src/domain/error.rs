@@ -1,0 +1,134 @@
+//! Errors of the ports, classed by what the caller does next.
+
+use std::time::Duration;
+
+/// Why a store refused or failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The row does not exist, or not for this caller.
+    #[error("not found")]
+    NotFound,
+    /// A compare-and-set lost, or a unique name is taken. Read again to say why.
+    #[error("conflict: {0}")]
+    Conflict(&'static str),
+    /// The database cannot be reached, is full, or failed. The text is for the log, never for a client.
+    #[error("store unavailable: {0}")]
+    Unavailable(String),
+}
+
+/// Why a vector index, an embedder or a reranker failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EngineError {
+    /// May work on the next try: unreachable, too slow, restarting.
+    #[error("engine unavailable: {0}")]
+    Unavailable(String),
+    /// Will fail again: a wrong dimension, a refused input.
+    #[error("engine refused: {0}")]
+    Rejected(String),
+}
+
+/// Why a model call failed. The texts are for the log, never for a client.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// The request does not fit the model's window.
+    #[error("context too long: {0}")]
+    ContextTooLong(String),
+    /// Asked to slow down; the wait that the server named, if it named one.
+    #[error("rate limited")]
+    RateLimited {
+        /// `Retry-After` of the server.
+        retry_after: Option<Duration>,
+    },
+    /// Did not answer within its time.
+    #[error("model timed out: {0}")]
+    Timeout(String),
+    /// Unreachable, or failed in a way that may pass: refused connection, 5xx.
+    #[error("model unavailable: {0}")]
+    Transient(String),
+    /// Answered with something that is no answer: broken JSON, an end without completion.
+    #[error("bad response: {0}")]
+    BadResponse(String),
+    /// Will fail again: a wrong key, an unknown model.
+    #[error("model refused: {0}")]
+    Permanent(String),
+}
+
+/// Why a tool call failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolError {
+    /// The model is told this text and goes on.
+    #[error("{0}")]
+    RespondToModel(String),
+    /// The turn fails.
+    #[error(transparent)]
+    Fatal(#[from] TurnError),
+}
+
+/// Why a turn failed after it was accepted. Each has one code on the wire.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TurnError {
+    /// A model that the turn cannot do without failed.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// Neither search worked.
+    #[error("retrieval unavailable: {0}")]
+    Retrieval(String),
+    /// The store failed while the turn ran.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The turn's deadline passed.
+    #[error("the turn ran out of time")]
+    Deadline,
+    /// The process that ran the turn ended before the turn did.
+    #[error("the turn was interrupted")]
+    Interrupted,
+    /// A defect of askback.
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+/// Why a text could not be taken out of a file. Each has one code on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum ExtractError {
+    /// No bytes, or nothing but white space.
+    #[error("the file is empty")]
+    EmptyFile,
+    /// A readable file without text, such as scanned pages.
+    #[error("the file holds no text; scanned pages need OCR first")]
+    NoText,
+    /// Opens with a password only.
+    #[error("the file is encrypted; remove its password and upload it again")]
+    Encrypted,
+    /// Not what its name or type says, or broken.
+    #[error("the file cannot be read: it is damaged or not of the type that its name says")]
+    Malformed,
+    /// An archive that unpacks to more than the limit.
+    #[error("the file unpacks to more than the limit")]
+    ArchiveLimit,
+    /// Took longer than the limit.
+    #[error("reading the file took longer than the limit")]
+    Timeout,
+    /// Took more memory than the limit.
+    #[error("reading the file took more memory than the limit")]
+    Memory,
+    /// A type that askback does not read.
+    #[error("files of this type are not supported")]
+    Unsupported,
+}
+
+impl ExtractError {
+    /// The code of protocol.md.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::EmptyFile => "empty_file",
+            Self::NoText => "no_text",
+            Self::Encrypted => "encrypted",
+            Self::Malformed => "malformed",
+            Self::ArchiveLimit => "archive_limit",
+            Self::Timeout => "extract_timeout",
+            Self::Memory => "extract_memory",
+            Self::Unsupported => "unsupported_media_type",
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What retrieval finds, how it is judged, and what follows from it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    hitl::Question,
+    id::{ChunkId, DocumentId},
+    knowledge::Facets,
+};
+
+/// A chunk that was found, with the scores of the stages that it went through. Serialized it is the wire's chunk.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Passage {
+    /// The document's name.
+    pub filename: String,
+    /// What people call the page that it begins on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_number: Option<String>,
+    /// The chunk's text.
+    pub text: String,
+    /// The fused score (see `services::retrieval::search`).
+    pub score: f32,
+    /// Place in the fused list, from 1.
+    pub rrf_rank: u32,
+    /// The reranker's score, if one ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rerank_score: Option<f32>,
+    /// The chunk.
+    pub chunk_id: ChunkId,
+    /// Its document.
+    pub document_id: DocumentId,
+    /// The document's version.
+    pub version: i64,
+    /// Where `text` stands in that version's text, in Unicode scalar values.
+    pub start: i64,
+    /// One past the last.
+    pub end: i64,
+    /// Cosine of the dense side, if it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dense_score: Option<f32>,
+    /// Lexical share of the sparse side, 0 … 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lexical_score: Option<f32>,
+    /// Heading path, " > " between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub section: Option<String>,
+    /// Header row of the table that it is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
+    /// 1 … 3; merged passages are 1 or 2.
+    pub level: u8,
+    /// The document's title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What tells the document from its siblings.
+    #[serde(skip)]
+    pub facets: Facets,
+}
+
+/// How much the passages have to do with the question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Relevance {
+    /// Nothing.
+    None,
+    /// The subject, perhaps.
+    Weak,
+    /// The very thing asked.
+    Strong,
+}
+
+/// How far the passages answer the question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Answerability {
+    /// Not.
+    None,
+    /// In part.
+    Partial,
+    /// Wholly.
+    Sufficient,
+}
+
+/// Whether the question means one thing, seen against the passages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ambiguity {
+    /// It does.
+    None,
+    /// Something needed is not said.
+    MissingSlot,
+    /// Several things match.
+    MultipleCandidates,
+}
+
+/// The judgement of a grader.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grade {
+    /// See [`Relevance`].
+    pub relevance: Relevance,
+    /// See [`Answerability`].
+    pub answerability: Answerability,
+    /// See [`Ambiguity`].
+    pub ambiguity: Ambiguity,
+    /// 0 … 1.
+    pub confidence: f32,
+    /// What is missing, in the user's language.
+    pub missing_slots: Vec<String>,
+    /// The question to ask, complete with options, if `ambiguity` is not `None` and asking is possible.
+    pub question: Option<Question>,
+    /// What the answer has to mind.
+    pub guidance: Guidance,
+    /// For the trace.
+    pub reason: String,
+    /// `builtin` or the model's name.
+    pub grader: String,
+}
+
+/// What the writer of the answer is told besides the passages.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Guidance {
+    /// The reading that was chosen without asking; stands in the first sentence of the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assumption: Option<String>,
+    /// Several editions answer; this one is in force and is to be named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edition: Option<String>,
+    /// The passages contradict each other: give each with its source, and say that they differ.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub contradiction: bool,
+    /// One answer per value of what separates the passages (a comparison, or "all of them").
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub per_value: Vec<String>,
+}
+
+/// Where a question goes after grading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Route {
+    /// The evidence is enough.
+    Answer,
+    /// Search once more with a rewritten query.
+    Rewrite,
+    /// Ask for what is missing.
+    Clarify,
+    /// Ask which of several things is meant.
+    ScopeSelect,
+    /// The documents do not hold it.
+    NoKnowledge,
+}
+
+/// `retrieval_status` of the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RetrievalStatus {
+    /// Enough.
+    Answerable,
+    /// Something.
+    Partial,
+    /// To be searched again.
+    NeedsRewrite,
+    /// Asks for a slot.
+    NeedsClarification,
+    /// Asks for a choice.
+    NeedsScopeSelection,
+    /// Nothing.
+    NoKnowledge,
+}
+
+/// Passages to answer from, with the numbers that citations use: passage `i` is `[i + 1]`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Evidence {
+    /// In the order of the markers.
+    pub passages: Vec<Passage>,
+    /// What the answer has to mind.
+    pub guidance: Guidance,
+    /// The question that they answer, resolved.
+    pub question: String,
+}
+
+/// What retrieval came to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Finding {
+    /// Answer from this.
+    Answer(Evidence),
+    /// Ask back; the passages stay with the trace.
+    Ask(Question),
+    /// Say that the documents do not hold it.
+    NoKnowledge,
+}

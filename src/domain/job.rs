@@ -1,0 +1,153 @@
+//! Work that outlives the request that asked for it.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    error::StoreError,
+    id::{DocumentId, JobId, UserId, VersionId},
+    time::Millis,
+};
+
+/// What a job does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum JobKind {
+    /// Reads an upload into a version.
+    Ingest,
+    /// Deletes a document.
+    Delete,
+}
+
+/// Where a job stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum JobState {
+    /// Waits for a worker.
+    Pending,
+    /// A worker holds it.
+    Running,
+    /// Done.
+    Completed,
+    /// Given up, with `error_code`; cancelled jobs too (`cancelled`).
+    Failed,
+}
+
+/// The steps of a job, as the wire shows them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobStep {
+    /// `upload`, `cleanup`, `parse`, `parent_store`, `vector_store`; deletions: `prepare`, `bm25`, `milvus`, `parent_store`.
+    pub key: String,
+    /// For people.
+    pub label: String,
+    /// 0 … 100.
+    pub percent: u8,
+    /// `pending`, `running`, `completed`, `failed`.
+    pub status: JobState,
+    /// For people.
+    pub message: String,
+}
+
+/// What a job says about itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct JobReport {
+    /// Key of the step at work.
+    pub current_step: String,
+    /// One sentence for people.
+    pub message: String,
+    /// All steps, in order.
+    pub steps: Vec<JobStep>,
+    /// Leaves to come, once known.
+    pub total: i64,
+    /// Leaves done.
+    pub processed: i64,
+}
+
+/// A row of the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// Never changes.
+    pub id: JobId,
+    /// What it does.
+    pub kind: JobKind,
+    /// The document.
+    pub document: Option<DocumentId>,
+    /// The version in the making.
+    pub version: Option<VersionId>,
+    /// Its owner.
+    pub user: Option<UserId>,
+    /// The document's name.
+    pub filename: String,
+    /// The file, for ingest jobs.
+    pub blob: Option<String>,
+    /// Where it stands.
+    pub state: JobState,
+    /// What it says.
+    pub report: JobReport,
+    /// How often it was claimed.
+    pub attempts: i64,
+    /// Stable word of the error.
+    pub error_code: Option<String>,
+    /// For people.
+    pub error: Option<String>,
+    /// When it was made.
+    pub created_at: Millis,
+    /// When it last moved.
+    pub updated_at: Millis,
+}
+
+/// A worker's hold on a job: a write with an older token changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fence {
+    /// The job.
+    pub job: JobId,
+    /// Rises by one with every claim.
+    pub token: i64,
+}
+
+/// What to do with a job that did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobFailure {
+    /// Try again after this span.
+    Retry(Duration),
+    /// Give up with this code.
+    Final {
+        /// Stable word.
+        code: String,
+        /// For people.
+        message: String,
+    },
+}
+
+/// The durable queue. A job is claimed by lease; whoever lost the lease is fenced.
+#[async_trait]
+pub trait JobQueue: Send + Sync {
+    /// Takes the next due job, or one whose lease ran out; `None` when nothing is due.
+    async fn claim(&self, owner: &str, now: Millis, lease: Duration) -> Result<Option<(Job, Fence)>, StoreError>;
+    /// Extends the lease and stores progress. Gives whether cancelling was asked for. `Conflict` when fenced.
+    async fn beat(&self, fence: Fence, report: &JobReport, now: Millis, lease: Duration) -> Result<bool, StoreError>;
+    /// Ends a deletion or any job that publishes nothing. `Conflict` when fenced.
+    async fn complete(&self, fence: Fence, report: &JobReport, now: Millis) -> Result<(), StoreError>;
+    /// Ends or postpones a job that failed. `Conflict` when fenced.
+    async fn fail(&self, fence: Fence, failure: &JobFailure, report: &JobReport, now: Millis)
+    -> Result<(), StoreError>;
+    /// Adds a deletion.
+    async fn enqueue_delete(
+        &self,
+        job: JobId,
+        user: UserId,
+        document: DocumentId,
+        filename: &str,
+        now: Millis,
+    ) -> Result<(), StoreError>;
+    /// A job by id.
+    async fn job(&self, id: JobId) -> Result<Job, StoreError>;
+    /// Jobs, newest first.
+    async fn jobs(&self, kind: JobKind, after: Option<(Millis, JobId)>, limit: i64) -> Result<Vec<Job>, StoreError>;
+    /// Frees every lease whose owner starts with `prefix`: a restarted node takes up its own jobs at once.
+    async fn release(&self, owner_prefix: &str, now: Millis) -> Result<u64, StoreError>;
+    /// Whether anything is pending or running.
+    async fn busy(&self) -> Result<bool, StoreError>;
+}

@@ -1,0 +1,53 @@
+//! What is remembered beside the messages.
+
+use async_trait::async_trait;
+
+use super::{
+    error::StoreError,
+    id::{Id, SessionId, UserId},
+    time::Millis,
+};
+
+/// A session's note: what its early messages settled, at most 500 characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The text.
+    pub body: String,
+    /// It covers messages up to this `ord`.
+    pub upto_ord: i64,
+}
+
+/// Names a [`BackgroundEvent`].
+pub type EventId = Id<BackgroundEvent>;
+
+/// Something that ended while nobody looked, told once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackgroundEvent {
+    /// Never changes.
+    pub id: EventId,
+    /// Whom it concerns.
+    pub user: UserId,
+    /// `job_completed`, `job_failed`, …
+    pub kind: String,
+    /// What it is about; one event per user, kind and subject.
+    pub subject: String,
+    /// One sentence.
+    pub title: String,
+    /// More, if any.
+    pub detail: Option<String>,
+    /// When it happened.
+    pub created_at: Millis,
+}
+
+/// Keeps notes and background events.
+#[async_trait]
+pub trait MemoryStore: Send + Sync {
+    /// The session's note.
+    async fn note(&self, session: SessionId) -> Result<Option<Note>, StoreError>;
+    /// Stores a note unless one that covers as much is there; gives whether it was stored.
+    async fn put_note(&self, session: SessionId, note: &Note, now: Millis) -> Result<bool, StoreError>;
+    /// Events that no turn has told yet, oldest first, at most `limit`. The turn's `finish` marks them told.
+    async fn untold(&self, user: UserId, limit: i64) -> Result<Vec<BackgroundEvent>, StoreError>;
+    /// Adds an event; one of the same user, kind and subject stays as it is.
+    async fn add_event(&self, event: &BackgroundEvent) -> Result<(), StoreError>;
+}

@@ -1,0 +1,20 @@
+//! Plain types of the field and the port traits beside them. No I/O; imports no other layer.
+
+pub mod chat;
+pub mod error;
+pub mod event;
+pub mod evidence;
+pub mod extract;
+pub mod hitl;
+pub mod id;
+pub mod index;
+pub mod job;
+pub mod knowledge;
+pub mod memory;
+pub mod model;
+pub mod problem;
+pub mod run;
+pub mod time;
+pub mod tool;
+pub mod trace;
+pub mod user;

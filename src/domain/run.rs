@@ -1,0 +1,112 @@
+//! A run: one turn as a durable thing with its own log.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    id::{MessageId, RunId, SessionId, UserId},
+    problem::Problem,
+    time::Millis,
+};
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// Waits for the session.
+    Queued,
+    /// At work.
+    Running,
+    /// Answered, or said that the documents do not hold it.
+    Completed,
+    /// Asked back.
+    AwaitingInput,
+    /// Stopped by its user.
+    Stopped,
+    /// Failed.
+    Failed,
+    /// Its process died.
+    Interrupted,
+}
+
+impl RunStatus {
+    /// The word of SQL and of the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::AwaitingInput => "awaiting_input",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// Whether nothing more will happen to it.
+    #[must_use]
+    pub const fn is_terminal(self) -> bool {
+        !matches!(self, Self::Queued | Self::Running)
+    }
+}
+
+/// A run as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Never changes.
+    pub id: RunId,
+    /// Its session.
+    pub session: SessionId,
+    /// The client's name of the session.
+    pub session_name: String,
+    /// Whose it is.
+    pub user: UserId,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// The user's message.
+    pub human: MessageId,
+    /// The assistant's message; gone when nothing was said.
+    pub message: Option<MessageId>,
+    /// Last frame of its log.
+    pub last_seq: u64,
+    /// Why it failed.
+    pub error: Option<Problem>,
+    /// When it was accepted.
+    pub created_at: Millis,
+    /// When it ended.
+    pub ended_at: Option<Millis>,
+}
+
+/// Consecutive frames of a run's log: JSON objects, one a line, each line ended by `\n`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrameBatch {
+    /// Of which run.
+    pub run: RunId,
+    /// The process that runs it: `id:boot`.
+    pub owner: String,
+    /// `seq` of the first line.
+    pub first_seq: u64,
+    /// `seq` of the last line.
+    pub last_seq: u64,
+    /// The lines.
+    pub lines: Vec<u8>,
+}
+
+/// A running row whose process is dead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Orphan {
+    /// The run.
+    pub run: RunId,
+    /// Its session.
+    pub session: SessionId,
+    /// The client's name of the session.
+    pub session_name: String,
+    /// The dead owner.
+    pub owner: String,
+    /// The user's message.
+    pub human: MessageId,
+    /// The unfinished answer.
+    pub message: MessageId,
+    /// The question that it had taken.
+    pub taken: Option<super::id::HitlId>,
+}

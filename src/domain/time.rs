@@ -1,0 +1,69 @@
+//! Time as the domain counts it, and the port that tells it.
+
+use std::{fmt, ops::Add, time::Duration};
+
+use serde::{Deserialize, Serialize, Serializer};
+
+/// Milliseconds since 1970-01-01T00:00Z. Stored as a number, shown as RFC 3339 (see [`Rfc3339`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Millis(pub i64);
+
+impl Millis {
+    /// How long after `earlier` this is; zero when it is not after.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
+    }
+}
+
+impl Add<Duration> for Millis {
+    type Output = Self;
+
+    fn add(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
+    }
+}
+
+impl fmt::Display for Millis {
+    /// `2026-01-02T03:04:05.678Z`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(time) => write!(f, "{time:.3}"),
+            Err(_) => write!(f, "{}", self.0),
+        }
+    }
+}
+
+/// A [`Millis`] that serializes as RFC 3339 UTC with milliseconds, the form of the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rfc3339(pub Millis);
+
+impl Serialize for Rfc3339 {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl From<Millis> for Rfc3339 {
+    fn from(time: Millis) -> Self {
+        Self(time)
+    }
+}
+
+/// Tells the time. The only source of it outside tests is the system clock's adapter.
+pub trait Clock: Send + Sync {
+    /// The wall clock, now.
+    fn now(&self) -> Millis;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_milliseconds_always() {
+        assert_eq!(Millis(0).to_string(), "1970-01-01T00:00:00.000Z");
+        assert_eq!(Millis(1_767_323_045_678).to_string(), "2026-01-02T03:04:05.678Z");
+    }
+}

@@ -1,0 +1,99 @@
+//! People who may ask, and the port that keeps them.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    error::StoreError,
+    id::{Id, UserId},
+    time::Millis,
+};
+
+/// What a user may do beyond asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Asks, and reads what the collections let them read.
+    #[default]
+    User,
+    /// Also manages documents, collections and users.
+    Admin,
+}
+
+impl Role {
+    /// The word of the wire and of SQL.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// An account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// Never changes.
+    pub id: UserId,
+    /// As the user typed it.
+    pub name: String,
+    /// What the account may do.
+    pub role: Role,
+    /// PHC string (argon2id).
+    pub password_hash: String,
+    /// Part of every access token; a password change raises it and so ends all tokens.
+    pub auth_epoch: i64,
+    /// When an admin switched the account off.
+    pub disabled_at: Option<Millis>,
+    /// When it was made.
+    pub created_at: Millis,
+}
+
+/// Names a family of refresh tokens: all that came from one login.
+pub type FamilyId = Id<RefreshToken>;
+
+/// One refresh token. Only its hash is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefreshToken {
+    /// SHA-256 of the token.
+    pub hash: [u8; 32],
+    /// All tokens of one login share it.
+    pub family: FamilyId,
+    /// Whose it is.
+    pub user: UserId,
+    /// When it was issued.
+    pub issued_at: Millis,
+    /// When it ends unused.
+    pub expires_at: Millis,
+}
+
+/// What spending a refresh token came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Spent {
+    /// It was good and is now used up.
+    Ok(FamilyId, UserId),
+    /// It had been spent before: the whole family is revoked in the same transaction.
+    Reused,
+    /// Unknown, expired or revoked.
+    Invalid,
+}
+
+/// Keeps accounts and refresh tokens. Names are unique after folding (NFKC, lower case; the service folds).
+#[async_trait]
+pub trait UserStore: Send + Sync {
+    /// Adds an account. `Conflict` when the folded name is taken.
+    async fn add_user(&self, user: &User, name_key: &str) -> Result<(), StoreError>;
+    /// The account of this id.
+    async fn user(&self, id: UserId) -> Result<User, StoreError>;
+    /// The account of this folded name.
+    async fn user_by_name(&self, name_key: &str) -> Result<User, StoreError>;
+    /// Sets a new hash and raises `auth_epoch`.
+    async fn set_password(&self, id: UserId, hash: &str) -> Result<(), StoreError>;
+    /// Stores a refresh token.
+    async fn add_refresh(&self, token: &RefreshToken) -> Result<(), StoreError>;
+    /// Uses a refresh token up, once; see [`Spent`].
+    async fn spend_refresh(&self, hash: &[u8; 32], now: Millis) -> Result<Spent, StoreError>;
+    /// Revokes the family that this token belongs to; unknown tokens are no error.
+    async fn revoke_refresh(&self, hash: &[u8; 32], now: Millis) -> Result<(), StoreError>;
+}

@@ -1,0 +1,3 @@
+//! The `askback` command.
+
+fn main() {}

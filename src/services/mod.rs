@@ -1,0 +1,10 @@
+//! What askback does, in terms of the domain and its ports. Siblings are imported only in the order
+//! eval -> chat -> {agent, memory, retrieval}; ingest and auth stand alone.
+
+pub mod agent;
+pub mod auth;
+pub mod chat;
+pub mod eval;
+pub mod ingest;
+pub mod memory;
+pub mod retrieval;

@@ -1,0 +1,1 @@
+//! Pure functions on text in English and Chinese. A leaf: imports nothing of the crate, does no I/O.

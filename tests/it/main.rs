@@ -1,0 +1,14 @@
+//! The one integration binary.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    missing_docs
+)]
+
+mod contract;
+mod support;
