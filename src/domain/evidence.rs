@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+mod text;
+
+pub use text::{ParsedEvidence, ParsedPassage, parse_evidence, render_evidence};
+
 use super::{
     hitl::Question,
     id::{ChunkId, DocumentId},
@@ -120,10 +124,11 @@ pub struct Grade {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Guidance {
-    /// The reading that was chosen without asking; stands in the first sentence of the answer.
+    /// The reading that was chosen without asking, as a clause in the user's language without a full stop ("assuming
+    /// that you mean Aurora X1"); stands in the first sentence of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assumption: Option<String>,
-    /// Several editions answer; this one is in force and is to be named.
+    /// Several editions answer; this one is in force and is to be named: a noun phrase ("2025", "Third edition").
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edition: Option<String>,
     /// The passages contradict each other: give each with its source, and say that they differ.
@@ -131,7 +136,16 @@ pub struct Guidance {
     pub contradiction: bool,
     /// One answer per value of what separates the passages (a comparison, or "all of them").
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub per_value: Vec<String>,
+    pub per_value: Vec<ValueGroup>,
+}
+
+/// The passages that speak for one value of a facet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValueGroup {
+    /// The value as people read it ("Aurora X1").
+    pub value: String,
+    /// Its passages, by marker (from 1), ascending.
+    pub markers: Vec<u32>,
 }
 
 /// Where a question goes after grading.

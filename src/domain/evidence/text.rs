@@ -1,0 +1,323 @@
+//! Evidence as text for a model, and back: the knowledge tool's result and the material of a resumed question.
+//!
+//! The format is fixed, so that the built-in model reads exactly what retrieval wrote:
+//!
+//! ```text
+//! Assumption: assuming that you mean Aurora X1
+//! Edition in force: 2025
+//! Contradiction: the sources differ; give each with its source and say that they differ
+//! Per value: Aurora X1 [1][3] | Borealis Z9 [2]
+//!
+//! [1] aurora.md (Page 2):
+//! Section: Warranty > Duration
+//! About: Aurora X1 · 2025
+//! Table header: | Part | Months |
+//! The battery is covered for 24 months.
+//!
+//! [2] borealis.md:
+//! …
+//!
+//! Question: How long is the warranty?
+//! ```
+//!
+//! Each guidance line, `(Page …)`, `Section`, `About`, `Table header` and the closing `Question` stand only where there
+//! is something to say. A line of a passage's text that could be taken for one of the format's own (spaces, then `[n]`
+//! or one of the passage keys) is written with one more space in front; reading takes it off again, so texts survive
+//! unchanged but for the white space around them.
+
+use super::{Evidence, Guidance, Passage, ValueGroup};
+
+const ASSUMPTION: &str = "Assumption: ";
+const EDITION: &str = "Edition in force: ";
+const CONTRADICTION: &str = "Contradiction: ";
+const PER_VALUE: &str = "Per value: ";
+const SECTION: &str = "Section: ";
+const ABOUT: &str = "About: ";
+const HEADER: &str = "Table header: ";
+const QUESTION: &str = "Question: ";
+const PAGE: &str = " (Page ";
+
+/// A passage as a model reads it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ParsedPassage {
+    /// Its number, from 1.
+    pub marker: u32,
+    /// The document's name.
+    pub filename: String,
+    /// Page label.
+    pub page: Option<String>,
+    /// Heading path, " > " between.
+    pub section: Option<String>,
+    /// Subject, edition and place of the document, " · " between.
+    pub about: Option<String>,
+    /// Header row of its table.
+    pub header: Option<String>,
+    /// The text.
+    pub text: String,
+}
+
+/// What [`render_evidence`] wrote, read back.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ParsedEvidence {
+    /// The resolved question; empty if there was none.
+    pub question: String,
+    /// What the answer has to mind.
+    pub guidance: Guidance,
+    /// In the order of the markers.
+    pub passages: Vec<ParsedPassage>,
+}
+
+/// Writes numbered passages with their guidance, in the format of this module.
+#[must_use]
+pub fn render_evidence(evidence: &Evidence) -> String {
+    let mut out = String::new();
+    let guidance = &evidence.guidance;
+    if let Some(assumption) = &guidance.assumption {
+        push_line(&mut out, ASSUMPTION, assumption);
+    }
+    if let Some(edition) = &guidance.edition {
+        push_line(&mut out, EDITION, edition);
+    }
+    if guidance.contradiction {
+        push_line(&mut out, CONTRADICTION, "the sources differ; give each with its source and say that they differ");
+    }
+    if !guidance.per_value.is_empty() {
+        let groups: Vec<String> = guidance.per_value.iter().map(group_text).collect();
+        push_line(&mut out, PER_VALUE, &groups.join(" | "));
+    }
+    for (index, passage) in evidence.passages.iter().enumerate() {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        push_passage(&mut out, index + 1, passage);
+    }
+    if !evidence.question.trim().is_empty() {
+        out.push('\n');
+        push_line(&mut out, QUESTION, &evidence.question);
+    }
+    out.truncate(out.trim_end().len());
+    out
+}
+
+/// Reads what [`render_evidence`] wrote; `None` when the text holds no numbered passage.
+#[must_use]
+pub fn parse_evidence(text: &str) -> Option<ParsedEvidence> {
+    let mut parsed = ParsedEvidence::default();
+    let mut body: Vec<&str> = Vec::new();
+    for line in text.lines() {
+        if let Some((filename, page)) = heading(line, parsed.passages.len() + 1) {
+            close(&mut parsed, &mut body);
+            let marker = u32::try_from(parsed.passages.len() + 1).ok()?;
+            parsed.passages.push(ParsedPassage { marker, filename, page, ..ParsedPassage::default() });
+            continue;
+        }
+        if let Some(question) = line.strip_prefix(QUESTION) {
+            close(&mut parsed, &mut body);
+            parsed.question = question.to_owned();
+            continue;
+        }
+        let Some(passage) = parsed.passages.last_mut() else {
+            read_guidance(&mut parsed.guidance, line);
+            continue;
+        };
+        if let Some(section) = line.strip_prefix(SECTION) {
+            passage.section = Some(section.to_owned());
+        } else if let Some(about) = line.strip_prefix(ABOUT) {
+            passage.about = Some(about.to_owned());
+        } else if let Some(header) = line.strip_prefix(HEADER) {
+            passage.header = Some(header.to_owned());
+        } else {
+            body.push(if looks_like_format(line) { line.strip_prefix(' ').unwrap_or(line) } else { line });
+        }
+    }
+    close(&mut parsed, &mut body);
+    (!parsed.passages.is_empty()).then_some(parsed)
+}
+
+fn push_passage(out: &mut String, marker: usize, passage: &Passage) {
+    out.push_str(&format!("[{marker}] {}", one_line(&passage.filename)));
+    if let Some(page) = &passage.page_number {
+        out.push_str(&format!("{PAGE}{})", one_line(page)));
+    }
+    out.push_str(":\n");
+    if let Some(section) = &passage.section {
+        push_line(out, SECTION, section);
+    }
+    let about: Vec<&str> = [&passage.facets.subject, &passage.facets.edition, &passage.facets.place]
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    if !about.is_empty() {
+        push_line(out, ABOUT, &about.join(" · "));
+    }
+    if let Some(header) = &passage.header {
+        push_line(out, HEADER, header);
+    }
+    for line in passage.text.trim().lines() {
+        if looks_like_format(line) {
+            out.push(' ');
+        }
+        out.push_str(line);
+        out.push('\n');
+    }
+}
+
+fn push_line(out: &mut String, key: &str, value: &str) {
+    out.push_str(key);
+    out.push_str(&one_line(value));
+    out.push('\n');
+}
+
+/// Line breaks would end the format's own lines.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn group_text(group: &ValueGroup) -> String {
+    let markers: String = group.markers.iter().map(|marker| format!("[{marker}]")).collect();
+    // The separator is kept out of values, so that the line can be split again.
+    format!("{} {markers}", group.value.replace('|', "/")).trim_end().to_owned()
+}
+
+fn read_guidance(guidance: &mut Guidance, line: &str) {
+    if let Some(assumption) = line.strip_prefix(ASSUMPTION) {
+        guidance.assumption = Some(assumption.to_owned());
+    } else if let Some(edition) = line.strip_prefix(EDITION) {
+        guidance.edition = Some(edition.to_owned());
+    } else if line.starts_with(CONTRADICTION) {
+        guidance.contradiction = true;
+    } else if let Some(groups) = line.strip_prefix(PER_VALUE) {
+        guidance.per_value = groups.split(" | ").map(read_group).collect();
+    }
+}
+
+fn read_group(text: &str) -> ValueGroup {
+    let mut value = text.trim();
+    let mut markers = Vec::new();
+    while let Some((head, number)) = value.strip_suffix(']').and_then(|head| head.rsplit_once('[')) {
+        let Ok(marker) = number.parse() else { break };
+        markers.insert(0, marker);
+        value = head.trim_end();
+    }
+    ValueGroup { value: value.to_owned(), markers }
+}
+
+/// The heading of passage number `expected`: file name and page.
+fn heading(line: &str, expected: usize) -> Option<(String, Option<String>)> {
+    let rest = line.strip_prefix('[')?.strip_prefix(expected.to_string().as_str())?.strip_prefix("] ")?;
+    let rest = rest.strip_suffix(':')?;
+    if let Some((filename, page)) = rest.strip_suffix(')').and_then(|rest| rest.rsplit_once(PAGE)) {
+        return Some((filename.to_owned(), Some(page.to_owned())));
+    }
+    Some((rest.to_owned(), None))
+}
+
+fn looks_like_format(line: &str) -> bool {
+    let line = line.trim_start_matches(' ');
+    if [SECTION, ABOUT, HEADER, QUESTION].iter().any(|key| line.starts_with(key)) {
+        return true;
+    }
+    let Some((number, _)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) else { return false };
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn close(parsed: &mut ParsedEvidence, body: &mut Vec<&str>) {
+    if let Some(passage) = parsed.passages.last_mut()
+        && !body.is_empty()
+    {
+        body.join("\n").trim_end().clone_into(&mut passage.text);
+    }
+    body.clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{
+        id::{ChunkId, DocumentId},
+        knowledge::Facets,
+        time::Millis,
+    };
+
+    fn passage(filename: &str, text: &str) -> Passage {
+        Passage {
+            filename: filename.into(),
+            page_number: None,
+            text: text.into(),
+            score: 0.0,
+            rrf_rank: 1,
+            rerank_score: None,
+            chunk_id: ChunkId::at(Millis(1)),
+            document_id: DocumentId::at(Millis(1)),
+            version: 1,
+            start: 0,
+            end: 1,
+            dense_score: None,
+            lexical_score: None,
+            section: None,
+            header: None,
+            level: 3,
+            title: None,
+            facets: Facets::default(),
+        }
+    }
+
+    #[test]
+    fn everything_survives_the_round_trip() {
+        let mut first =
+            passage("a: b (Page 9).md", "One.\n[2] looks like a passage:\n  [3] too\nSection: mine\n\nTwo.");
+        first.page_number = Some("2".into());
+        first.section = Some("Warranty > Duration".into());
+        first.header = Some("| a | b |".into());
+        first.facets.subject = Some("Aurora X1".into());
+        first.facets.edition = Some("2025".into());
+        let second = passage("手册.md", "保修期为两年。");
+        let guidance = Guidance {
+            assumption: Some("assuming that you mean Aurora X1".into()),
+            edition: Some("2025".into()),
+            contradiction: true,
+            per_value: vec![
+                ValueGroup { value: "Aurora X1".into(), markers: vec![1] },
+                ValueGroup { value: "北方 Z9".into(), markers: vec![2] },
+            ],
+        };
+        let evidence = Evidence {
+            passages: vec![first.clone(), second.clone()],
+            guidance: guidance.clone(),
+            question: "How long\nis it?".into(),
+        };
+        let parsed = parse_evidence(&render_evidence(&evidence)).unwrap();
+        let expected = ParsedEvidence {
+            question: "How long is it?".into(),
+            guidance,
+            passages: vec![
+                ParsedPassage {
+                    marker: 1,
+                    filename: first.filename,
+                    page: Some("2".into()),
+                    section: first.section,
+                    about: Some("Aurora X1 · 2025".into()),
+                    header: first.header,
+                    text: first.text,
+                },
+                ParsedPassage { marker: 2, filename: second.filename, text: second.text, ..ParsedPassage::default() },
+            ],
+        };
+        assert_eq!(parsed, expected);
+    }
+
+    #[test]
+    fn without_guidance_it_starts_with_the_first_passage() {
+        let mut only = passage("aurora.md", "Two years.");
+        only.page_number = Some("3".into());
+        let evidence = Evidence { passages: vec![only], ..Evidence::default() };
+        assert_eq!(render_evidence(&evidence), "[1] aurora.md (Page 3):\nTwo years.");
+    }
+
+    #[test]
+    fn a_text_without_passages_is_no_evidence() {
+        assert_eq!(parse_evidence("NO_KNOWLEDGE: nothing found"), None);
+        assert_eq!(parse_evidence(""), None);
+    }
+}
