@@ -41,7 +41,7 @@ pub struct Session {
 }
 
 /// Who speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MessageKind {
     /// The user.
@@ -51,7 +51,7 @@ pub enum MessageKind {
 }
 
 /// Where a message stands. Human messages are always `Completed`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageStatus {
     /// Being written.
@@ -125,7 +125,7 @@ pub struct Message {
 }
 
 /// How long the parts of a turn took.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Timings {
     /// Waiting for the session.
     pub queue_ms: u64,
@@ -140,7 +140,7 @@ pub struct Timings {
 }
 
 /// A marker of an answer and what it points at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Citation {
     /// `[n]` of the text; each once.
     pub marker: u32,
@@ -166,7 +166,7 @@ pub struct Citation {
 }
 
 /// What to do when the session has a running turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnBusy {
     /// 409.
@@ -179,7 +179,7 @@ pub enum OnBusy {
 }
 
 /// What to do when the last watcher leaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDisconnect {
     /// Go on; the answer is stored.
@@ -201,7 +201,7 @@ impl OnDisconnect {
 }
 
 /// What a client does about an open question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HitlAction {
     /// Answers it.
@@ -437,7 +437,7 @@ pub struct Finish {
 }
 
 /// A *turn result* of protocol.md: the body of `POST /chat`, the `message` frame, `result` of `GET /runs/{id}`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[expect(missing_docs, reason = "each field is named and explained by protocol.md")]
 pub struct TurnResult {
     pub response: String,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{chat::TurnResult, hitl::HitlView, id::MessageId, model::ToolCall, problem::Problem, trace::RagTrace};
 
 /// One event of a turn. Serialized, with `seq` and `run_id` beside `type`, it is a frame of protocol.md.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TurnEvent {
     /// Live progress. The first one also names the session and both messages.
@@ -107,7 +107,7 @@ impl TurnEvent {
 }
 
 /// A line of live progress.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Step {
     /// One emoji.
     pub icon: String,
@@ -128,7 +128,7 @@ pub struct Step {
 }
 
 /// A tool call as clients see it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct CallView {
     /// Unique within the turn.
     pub id: String,
@@ -149,7 +149,7 @@ impl From<&ToolCall> for CallView {
 }
 
 /// A tool's answer as clients see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ResultView {
     /// Which call it answers.
     pub id: String,

@@ -13,7 +13,7 @@ use super::{
 };
 
 /// A chunk that was found, with the scores of the stages that it went through. Serialized it is the wire's chunk.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Passage {
     /// The document's name.
     pub filename: String,
@@ -62,7 +62,7 @@ pub struct Passage {
 }
 
 /// How much the passages have to do with the question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Relevance {
     /// Nothing.
@@ -74,7 +74,7 @@ pub enum Relevance {
 }
 
 /// How far the passages answer the question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Answerability {
     /// Not.
@@ -86,7 +86,7 @@ pub enum Answerability {
 }
 
 /// Whether the question means one thing, seen against the passages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ambiguity {
     /// It does.
@@ -149,7 +149,7 @@ pub struct ValueGroup {
 }
 
 /// Where a question goes after grading.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Route {
     /// The evidence is enough.
@@ -165,7 +165,7 @@ pub enum Route {
 }
 
 /// `retrieval_status` of the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RetrievalStatus {
     /// Enough.

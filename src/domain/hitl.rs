@@ -135,7 +135,7 @@ impl Record {
 }
 
 /// The states of a question. See [`HitlStatus::may_become`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HitlStatus {
     /// Waits for a reply.
@@ -242,7 +242,7 @@ pub struct NewPending {
 }
 
 /// `hitl` of the wire.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[expect(missing_docs, reason = "each field is named and explained by protocol.md")]
 pub struct HitlView {
     pub id: HitlId,
@@ -260,7 +260,7 @@ pub struct HitlView {
 }
 
 /// An option of [`HitlView`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[expect(missing_docs, reason = "each field is named and explained by protocol.md")]
 pub struct ChoiceView {
     pub id: String,

@@ -107,6 +107,21 @@ impl<'de, T> Deserialize<'de> for Id<T> {
         Uuid::deserialize(deserializer).map(Self::from_uuid)
     }
 }
+impl<T> utoipa::PartialSchema for Id<T> {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::Custom("uuid".into())))
+            .description(Some("A UUID, lower case with hyphens."))
+            .into()
+    }
+}
+impl<T> utoipa::ToSchema for Id<T> {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Id".into()
+    }
+}
 
 /// Names a [`super::user::User`].
 pub type UserId = Id<super::user::User>;

@@ -22,7 +22,7 @@ pub enum JobKind {
 }
 
 /// Where a job stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum JobState {
     /// Waits for a worker.
@@ -36,7 +36,7 @@ pub enum JobState {
 }
 
 /// The steps of a job, as the wire shows them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct JobStep {
     /// `upload`, `cleanup`, `parse`, `parent_store`, `vector_store`; deletions: `prepare`, `bm25`, `milvus`, `parent_store`.
     pub key: String,

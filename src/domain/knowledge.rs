@@ -25,7 +25,7 @@ pub struct Collection {
 }
 
 /// Who may read a collection. Admins manage all of them but read by the same rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Visibility {
     /// Every account.
@@ -105,7 +105,7 @@ pub enum VersionState {
 }
 
 /// Something a reader of a document should know.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Warning {
     /// Stable word.
     pub code: String,

@@ -97,7 +97,7 @@ pub struct ModelRequest {
 }
 
 /// Tokens of a call, or of a turn's calls together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Usage {
     /// Read.
     pub prompt_tokens: u64,

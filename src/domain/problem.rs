@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{ModelError, TurnError};
 
 /// `application/problem+json`. `detail` is one sentence for people and never an upstream's words.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Problem {
     /// `about:blank`: the code says it all.
     #[serde(rename = "type")]
@@ -33,7 +33,7 @@ pub struct Problem {
 }
 
 /// What is wrong with one field.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct FieldError {
     /// Path: `hitl.option_ids[0]`.
     pub field: String,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::evidence::{Ambiguity, Answerability, Passage, Relevance, RetrievalStatus, Route};
 
 /// The fields of protocol.md, in its order of thought: the call, the plan, the search, the judgement, the question.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 #[expect(missing_docs, reason = "each field is named and explained by protocol.md")]
 #[expect(clippy::struct_excessive_bools, reason = "the wire names them")]
@@ -127,6 +127,7 @@ pub struct RagTrace {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub synthesis_merged_count: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(no_recursion)]
     pub sub_traces: Vec<RagTrace>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub degraded: bool,
