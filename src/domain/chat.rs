@@ -8,6 +8,7 @@ use super::{
     event::CallView,
     hitl::{HitlStatus, HitlView, NewPending, Pending, Settlement},
     id::{DocumentId, HitlId, MessageId, RunId, SessionId, UserId},
+    memory::EventId,
     model::{Sampling, Usage},
     problem::Problem,
     run::{FrameBatch, Orphan, Run, RunStatus},
@@ -426,8 +427,8 @@ pub struct Finish {
     pub settle: Option<(HitlId, Settlement, String)>,
     /// The question that is now open on `message`.
     pub ask: Option<NewPending>,
-    /// Background events up to this time were told.
-    pub told_upto: Option<Millis>,
+    /// The background events that this turn told. By id: one that is committed while the turn runs stays untold.
+    pub told: Vec<EventId>,
     /// Why it failed.
     pub error: Option<Problem>,
     /// The frames not yet logged, terminal ones included.
