@@ -24,13 +24,87 @@ pub struct Quantized {
 }
 
 /// A sparse vector: term and weight, terms ascending and unique. In a point the weight is BM25's saturated term
-/// frequency; in a query it is idf times the term's count.
+/// frequency; in a query it is idf times the term's importance.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sparse {
     /// Ascending.
     pub terms: Vec<TermId>,
     /// As long as `terms`.
     pub weights: Vec<f32>,
+}
+
+impl Quantized {
+    /// Rounds a vector to eight bits, the largest value to ±127.
+    #[must_use]
+    pub fn of(vector: &[f32]) -> Self {
+        let largest = vector.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+        if largest == 0.0 || !largest.is_finite() {
+            return Self { scale: 0.0, codes: vec![0; vector.len()] };
+        }
+        let scale = largest / 127.0;
+        #[expect(clippy::cast_possible_truncation, reason = "rounded values lie within ±127")]
+        let codes = vector.iter().map(|value| (value / scale).round() as i8).collect();
+        Self { scale, codes }
+    }
+}
+
+/// How sparse weights are made. Frozen: a change asks for a new index of everything.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Profile {
+    /// Where the weight of a repeated term ends: at `k1 + 1`.
+    pub k1: f32,
+    /// How much a long leaf is held against it, 0 … 1.
+    pub b: f32,
+}
+
+impl Profile {
+    /// The one in use. Lengths come as shares of a usual leaf's (see `text::terms::count`), so that no average has to
+    /// be kept.
+    pub const CURRENT: Self = Self { k1: 1.2, b: 0.75 };
+
+    /// The weights of a passage: BM25's term frequency part. `frequencies` has unique terms in ascending order, `length`
+    /// is the share of a usual leaf's.
+    #[must_use]
+    pub fn passage(&self, frequencies: &[(TermId, u32)], length: f32) -> Sparse {
+        let norm = self.k1 * (1.0 - self.b + self.b * length);
+        let (terms, weights) = frequencies
+            .iter()
+            .map(|&(term, count)| {
+                #[expect(clippy::cast_precision_loss, reason = "terms are counted in hundreds")]
+                let count = count as f32;
+                (term, count * (self.k1 + 1.0) / (count + norm))
+            })
+            .unzip();
+        Sparse { terms, weights }
+    }
+
+    /// The weights of a question: idf times importance. `terms` are unique, ascending (see `text::terms::question`);
+    /// those that no leaf holds stay in, at the idf of a term never seen, and so count in the mass.
+    #[must_use]
+    pub fn question(&self, terms: &[(TermId, f32)], stats: &TermStats) -> QueryTerms {
+        let (terms, weights): (Vec<_>, Vec<_>) =
+            terms.iter().map(|&(term, importance)| (term, stats.idf(term) * importance)).unzip();
+        let mass = weights.iter().sum::<f32>() * (self.k1 + 1.0);
+        QueryTerms { sparse: Sparse { terms, weights }, mass }
+    }
+}
+
+/// A question as the sparse side sees it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct QueryTerms {
+    /// Its terms.
+    pub sparse: Sparse,
+    /// The score that no passage can pass. A score divided by it is the share of the question's weight that the passage
+    /// holds, 0 … 1. 0 when the question has no terms.
+    pub mass: f32,
+}
+
+impl QueryTerms {
+    /// The share of the question's weight behind a sparse score.
+    #[must_use]
+    pub fn share(&self, score: f32) -> f32 {
+        if self.mass > 0.0 { (score / self.mass).clamp(0.0, 1.0) } else { 0.0 }
+    }
 }
 
 /// A leaf as the index holds it.
@@ -166,4 +240,38 @@ pub trait Reranker: Send + Sync {
     fn name(&self) -> &str;
     /// One score in 0 … 1 per passage, in order; `None` where the model gave none.
     async fn rerank(&self, query: &str, passages: &[String]) -> Result<Vec<Option<f32>>, EngineError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Profile, Quantized, QueryTerms, Sparse, TermStats};
+
+    #[test]
+    fn eight_bits() {
+        assert_eq!(Quantized::of(&[1.0, -0.5, 0.0]), Quantized { scale: 1.0 / 127.0, codes: vec![127, -64, 0] });
+        assert_eq!(Quantized::of(&[0.0, 0.0]), Quantized { scale: 0.0, codes: vec![0, 0] });
+        assert_eq!(Quantized::of(&[f32::NAN, 0.0]).codes, [0, 0]);
+    }
+
+    #[test]
+    fn a_passage_of_usual_length() {
+        let profile = Profile { k1: 1.0, b: 0.75 };
+        assert_eq!(profile.passage(&[(3, 1), (9, 3)], 1.0), Sparse { terms: vec![3, 9], weights: vec![1.0, 1.5] });
+    }
+
+    #[test]
+    fn unknown_terms_count_in_the_mass() {
+        let stats = TermStats { generation: 1, points: 3, df: [(1, 3)].into() };
+        let question = Profile { k1: 1.0, b: 0.75 }.question(&[(1, 1.0), (2, 0.5)], &stats);
+        let (known, unknown) = (stats.idf(1), stats.idf(2) * 0.5);
+        assert_eq!(
+            question,
+            QueryTerms {
+                sparse: Sparse { terms: vec![1, 2], weights: vec![known, unknown] },
+                mass: (known + unknown) * 2.0
+            }
+        );
+        assert_eq!(question.share(question.mass), 1.0);
+        assert_eq!(QueryTerms::default().share(1.0), 0.0);
+    }
 }

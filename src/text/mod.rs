@@ -1,3 +1,47 @@
 //! Pure functions on text in English and Chinese. A leaf: imports nothing of the crate, does no I/O.
+//!
+//! The dictionaries (word segmentation, Traditional to Simplified) are built once, on first use, and stay for the life
+//! of the process.
 
+pub mod fold;
+pub mod lang;
 pub mod quantities;
+pub mod sentences;
+pub mod terms;
+pub mod words;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+pub use fold::fold;
+
+/// The longest beginning of `text` with at most `max_chars` Unicode scalar values that ends between graphemes: no
+/// accent is torn off its letter, no emoji is halved.
+#[must_use]
+pub fn cut(text: &str, max_chars: usize) -> &str {
+    if text.len() <= max_chars {
+        return text;
+    }
+    let mut chars = 0;
+    for (start, grapheme) in text.grapheme_indices(true) {
+        chars += grapheme.chars().count();
+        if chars > max_chars {
+            return text.get(..start).unwrap_or_default();
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn cuts_between_graphemes() {
+        assert_eq!(cut("保修期", 2), "保修");
+        assert_eq!(cut("保修期", 3), "保修期");
+        assert_eq!(cut("abc", 0), "");
+        assert_eq!(cut("e\u{301}a", 1), "");
+        assert_eq!(cut("xe\u{301}a", 2), "x");
+        assert_eq!(cut("👩‍👩‍👧x", 4), "");
+    }
+}
