@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// Why a store refused or failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
@@ -88,7 +90,7 @@ pub enum TurnError {
 }
 
 /// Why a text could not be taken out of a file. Each has one code on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error, Serialize, Deserialize)]
 pub enum ExtractError {
     /// No bytes, or nothing but white space.
     #[error("the file is empty")]

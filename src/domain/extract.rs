@@ -1,11 +1,12 @@
 //! Taking text out of files.
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 
 use super::{error::ExtractError, knowledge::Warning};
 
 /// What a stretch of text is, so that chunks can follow structure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BlockKind {
     /// A heading; 1 is the outermost.
     Heading(u8),
@@ -23,7 +24,7 @@ pub enum BlockKind {
 
 /// A structural unit: `start..end` of the text, in Unicode scalar values. Blocks ascend, do not overlap, and leave
 /// nothing but white space between them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     /// What it is.
     pub kind: BlockKind,
@@ -34,7 +35,7 @@ pub struct Block {
 }
 
 /// Where a page, sheet or slide begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageMark {
     /// "1", "Prices".
     pub label: String,
@@ -44,7 +45,7 @@ pub struct PageMark {
 
 /// A file's text: NFC, cleaned of control, zero-width, bidi and private-use characters; the text that is stored, and
 /// that all offsets mean.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Extracted {
     /// The whole text.
     pub text: String,

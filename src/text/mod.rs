@@ -3,6 +3,7 @@
 //! The dictionaries (word segmentation, Traditional to Simplified) are built once, on first use, and stay for the life
 //! of the process.
 
+pub mod clean;
 pub mod fold;
 pub mod lang;
 pub mod quantities;
