@@ -1,1 +1,4 @@
 //! The chat service.
+
+pub mod cite;
+pub mod reply;

@@ -380,11 +380,14 @@ fn dates(text: &str) -> Vec<Quantity> {
 /// Four digits are a year only when they count nothing and cost nothing.
 fn stands_alone(text: &str, start: usize, end: usize) -> bool {
     let before = text[..start].trim_end_matches(' ');
-    if before.ends_with(['$', '€', '£', '¥', '￥', '.', ',']) && text[..start].ends_with(['$', '€', '£', '¥', '￥', '.']) {
+    if before.ends_with(['$', '€', '£', '¥', '￥', '.', ','])
+        && text[..start].ends_with(['$', '€', '£', '¥', '￥', '.'])
+    {
         return false;
     }
     let after = &text[end..];
-    if after.starts_with(['%', '％']) || after.starts_with(|c: char| c == '.' || c == ',') && leading_digit(&after[1..]) {
+    if after.starts_with(['%', '％']) || after.starts_with(|c: char| c == '.' || c == ',') && leading_digit(&after[1..])
+    {
         return false;
     }
     let gap = after.len() - after.trim_start_matches([' ', '-']).len();
@@ -405,7 +408,8 @@ mod tests {
 
     #[test]
     fn the_same_length_of_time_has_one_key() {
-        for text in ["two years", "24 months", "两年", "24个月", "二十四个月", "a 24-month warranty", "２４ 个月"] {
+        for text in ["two years", "24 months", "两年", "24个月", "二十四个月", "a 24-month warranty", "２４ 个月"]
+        {
             assert_eq!(keys(text), ["duration:24mo"], "{text}");
         }
         assert_eq!(keys("within 5 business days"), ["duration:5workday"]);

@@ -1,0 +1,285 @@
+//! What stands behind a marker: the sentences of the passage that say it, verbatim, with their place.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    ops::Range,
+};
+
+use sha2::{Digest, Sha256};
+
+use super::filter::markers;
+use crate::{
+    domain::{chat::Citation, evidence::Passage},
+    text::{
+        cut,
+        sentences::{is_row, sentences},
+        terms::{Kind, analyse},
+    },
+};
+
+/// Most neighbouring sentences of a quote.
+const MAX_SENTENCES: usize = 3;
+/// Most characters of a quote.
+const MAX_CHARS: usize = 600;
+/// What each further sentence must add to the supported share to be quoted too.
+const SENTENCE_COST: f32 = 0.06;
+/// How much more a number counts than a word: a quote without the answer's number supports nothing.
+const NUMBER_WEIGHT: f32 = 2.0;
+
+/// The citations of a finished answer, by marker; each marker once. Markers beyond the passages are left out.
+///
+/// The quote is the window of at most three sentences of the passage that holds most of what the sentences before the
+/// marker say; where they share no word (another language), the passage's first sentence of prose.
+#[must_use]
+pub fn citations(text: &str, passages: &[Passage]) -> Vec<Citation> {
+    let mut claims: BTreeMap<u32, String> = BTreeMap::new();
+    let markers = markers(text);
+    let masked = masked(text, &markers);
+    let sentences = sentences(&masked);
+    for (place, n) in &markers {
+        let claim = claim(&masked, &sentences, place);
+        let said = claims.entry(*n).or_default();
+        said.push_str(claim);
+        said.push('\n');
+    }
+    claims
+        .into_iter()
+        .filter_map(|(n, claim)| {
+            let index = usize::try_from(n).ok()?.checked_sub(1)?;
+            Some(citation(n, &claim, passages.get(index)?))
+        })
+        .collect()
+}
+
+fn citation(marker: u32, claim: &str, passage: &Passage) -> Citation {
+    let range = best_window(claim, &passage.text);
+    let before = passage.text.get(..range.start).unwrap_or_default();
+    let quote = cut(passage.text.get(range).unwrap_or_default(), MAX_CHARS).trim_end();
+    let start = passage.start + chars(before);
+    Citation {
+        marker,
+        document_id: passage.document_id,
+        version: passage.version,
+        filename: passage.filename.clone(),
+        page: passage.page_number.clone(),
+        start,
+        end: start + chars(quote),
+        quote: quote.to_owned(),
+        quote_sha256: hex::encode(Sha256::digest(quote.as_bytes())),
+        removed: false,
+    }
+}
+
+fn chars(text: &str) -> i64 {
+    i64::try_from(text.chars().count()).unwrap_or(i64::MAX)
+}
+
+/// `text` with spaces in place of its markers, every byte where it was.
+fn masked(text: &str, markers: &[(Range<usize>, u32)]) -> String {
+    let mut masked = String::with_capacity(text.len());
+    let mut from = 0;
+    for (place, _) in markers {
+        masked.push_str(text.get(from..place.start).unwrap_or_default());
+        masked.extend(std::iter::repeat_n(' ', place.len()));
+        from = place.end;
+    }
+    masked.push_str(text.get(from..).unwrap_or_default());
+    masked
+}
+
+/// The sentence that a marker stands in or behind; at the beginning of a line, the one that follows.
+fn claim<'t>(masked: &'t str, sentences: &[Range<usize>], place: &Range<usize>) -> &'t str {
+    let line_start = masked.get(..place.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+    let before = sentences.iter().rev().find(|sentence| sentence.start < place.start);
+    let after = sentences.iter().find(|sentence| sentence.start >= place.start);
+    let chosen = match (before, after) {
+        (Some(before), _) if before.end > line_start => Some(before),
+        (_, Some(after)) if !masked.get(place.end..after.start).unwrap_or_default().contains('\n') => Some(after),
+        (before, after) => before.or(after),
+    };
+    chosen.and_then(|range| masked.get(range.clone())).unwrap_or_default()
+}
+
+/// The bytes of `passage` that hold most of `claim`.
+fn best_window(claim: &str, passage: &str) -> Range<usize> {
+    let sentences = sentences(passage);
+    let terms: Vec<HashSet<String>> = sentences
+        .iter()
+        .map(|range| {
+            analyse(passage.get(range.clone()).unwrap_or_default()).into_iter().map(|term| term.text).collect()
+        })
+        .collect();
+    let weights = weights(claim, &terms);
+    let total: f32 = weights.values().sum();
+    let mut best: Option<(f32, Range<usize>)> = None;
+    for first in 0..sentences.len() {
+        for last in first..sentences.len().min(first + MAX_SENTENCES) {
+            let range = sentences[first].start..sentences[last].end;
+            if last > first && passage.get(range.clone()).unwrap_or_default().chars().count() > MAX_CHARS {
+                break;
+            }
+            let held: f32 = weights
+                .iter()
+                .filter(|(term, _)| terms[first..=last].iter().any(|held| held.contains(*term)))
+                .map(|(_, weight)| weight)
+                .sum();
+            #[expect(clippy::cast_precision_loss, reason = "at most two")]
+            let score = held / total.max(f32::EPSILON) - SENTENCE_COST * (last - first) as f32;
+            if held > 0.0 && best.as_ref().is_none_or(|(most, _)| score > *most) {
+                best = Some((score, range));
+            }
+        }
+    }
+    let prose = || sentences.iter().find(|range| is_prose(passage.get((*range).clone()).unwrap_or_default()));
+    best.map(|(_, range)| range).or_else(|| prose().or_else(|| sentences.first()).cloned()).unwrap_or_default()
+}
+
+fn is_prose(sentence: &str) -> bool {
+    !sentence.starts_with('#') && !is_row(sentence) && sentence.ends_with(|c: char| !c.is_alphanumeric())
+}
+
+/// The terms of the claim with what each is worth: the fewer sentences hold it, the more.
+fn weights(claim: &str, sentences: &[HashSet<String>]) -> HashMap<String, f32> {
+    let mut weights = HashMap::new();
+    for term in analyse(claim) {
+        let holding = sentences.iter().filter(|held| held.contains(&term.text)).count();
+        let kind = match term.kind {
+            Kind::Word if term.text.bytes().any(|b| b.is_ascii_digit()) => NUMBER_WEIGHT,
+            Kind::Word => 1.0,
+            Kind::Part => 0.5,
+            Kind::Pair => 0.25,
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a passage has few sentences")]
+        let weight = kind / (holding.max(1) as f32).sqrt();
+        weights.insert(term.text, weight);
+    }
+    weights
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::{
+        id::{ChunkId, DocumentId},
+        knowledge::Facets,
+        time::Millis,
+    };
+
+    /// A passage that begins at character `start` of its version's text.
+    fn passage(start: i64, text: &str) -> Passage {
+        Passage {
+            filename: "aurora.md".into(),
+            page_number: Some("2".into()),
+            text: text.into(),
+            score: 1.0,
+            rrf_rank: 1,
+            rerank_score: None,
+            chunk_id: ChunkId::at(Millis(1)),
+            document_id: DocumentId::at(Millis(2)),
+            version: 3,
+            start,
+            end: start + chars(text),
+            dense_score: None,
+            lexical_score: None,
+            section: None,
+            header: None,
+            level: 3,
+            title: None,
+            facets: Facets::default(),
+        }
+    }
+
+    fn quotes(text: &str, passages: &[Passage]) -> Vec<(u32, String)> {
+        citations(text, passages).into_iter().map(|citation| (citation.marker, citation.quote)).collect()
+    }
+
+    #[test]
+    fn the_sentence_that_says_it() {
+        let manual = passage(
+            100,
+            "# Warranty\n\nThe Aurora X1 is made in Lyon. The warranty lasts 24 months. The battery is covered for 12 months.",
+        );
+        let found = citations("The warranty lasts 24 months [1].", std::slice::from_ref(&manual));
+        let quote = "The warranty lasts 24 months.";
+        let start = 100 + 43;
+        assert_eq!(
+            found,
+            [Citation {
+                marker: 1,
+                document_id: manual.document_id,
+                version: 3,
+                filename: "aurora.md".into(),
+                page: Some("2".into()),
+                start,
+                end: start + 29,
+                quote: quote.into(),
+                quote_sha256: hex::encode(Sha256::digest(quote.as_bytes())),
+                removed: false,
+            }]
+        );
+    }
+
+    #[test]
+    fn each_marker_once_by_number_and_none_beyond_the_passages() {
+        let passages = [passage(0, "保修期为两年。电池保修一年。"), passage(0, "Returns take 30 days. Nothing else.")];
+        assert_eq!(
+            quotes("退货需要 30 天。[2] 电池只保一年[1]，整机保修两年。[1][7][0]", &passages),
+            [(1, "保修期为两年。电池保修一年。".into()), (2, "Returns take 30 days.".into())]
+        );
+    }
+
+    #[test]
+    fn markers_before_their_sentence_in_rows_and_in_code() {
+        let passages = [passage(0, "Basic | 10 €\nPro | 25 €"), passage(0, "One thing. Another thing costs 7 coins.")];
+        assert_eq!(
+            quotes("[2] The other costs 7 coins.\n- Pro: 25 € [1]\n`a[1]`", &passages),
+            [(1, "Pro | 25 €".into()), (2, "Another thing costs 7 coins.".into())]
+        );
+        assert_eq!(quotes("`a[1]`\n```\nb[2]\n```\n", &passages), []);
+    }
+
+    #[test]
+    fn another_language_falls_back_to_numbers_then_to_prose() {
+        let manual = passage(0, "# Manual\nWelcome to it. The warranty lasts 24 months.");
+        assert_eq!(
+            quotes("保修期为 24 个月[1]。", std::slice::from_ref(&manual))[0].1,
+            "The warranty lasts 24 months."
+        );
+        assert_eq!(quotes("可以退货[1]。", std::slice::from_ref(&manual))[0].1, "Welcome to it.");
+    }
+
+    #[test]
+    fn a_quote_is_bounded_and_an_empty_passage_gives_an_empty_one() {
+        let long = passage(5, &"长".repeat(2000));
+        let found = citations("长长[1]", &[long, passage(9, "")]);
+        assert_eq!((found[0].start, found[0].end), (5, 605));
+        let found = citations("x [1]", &[passage(9, "")]);
+        assert_eq!((found[0].start, found[0].end, found[0].quote.as_str()), (9, 9, ""));
+    }
+
+    proptest! {
+        #[test]
+        fn every_quote_stands_where_it_says(
+            text in "(The |warranty |[0-9]{1,2} |保修|两年|。|\\. |\n|x\\[1\\]|\\[[0-9]\\]|`){0,30}",
+            bodies in proptest::collection::vec("(The |warranty |[0-9]{1,2} |保修|两年|。|\\. |\n|é |🙂){0,30}", 0..4),
+        ) {
+            let lead = 7;
+            let passages: Vec<Passage> = bodies.iter().map(|body| passage(lead, body)).collect();
+            let found = citations(&text, &passages);
+            for citation in &found {
+                let body = &bodies[citation.marker as usize - 1];
+                let slice: String = body
+                    .chars()
+                    .skip(usize::try_from(citation.start - lead).unwrap())
+                    .take(usize::try_from(citation.end - citation.start).unwrap())
+                    .collect();
+                prop_assert_eq!(&slice, &citation.quote);
+                prop_assert_eq!(&citation.quote_sha256, &hex::encode(Sha256::digest(slice.as_bytes())));
+            }
+            let numbers: Vec<u32> = found.iter().map(|citation| citation.marker).collect();
+            prop_assert!(numbers.is_sorted_by(|a, b| a < b));
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! What a message means when a question is open (behaviour.md §2).
+//!
+//! [`understand`] is a pure function over word tables of both languages; [`decide`] asks the fast model where it is not
+//! sure. In doubt a message is a new question: none is ever swallowed.
+
+mod choose;
+mod intent;
+mod model;
+mod ordinal;
+mod said;
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use self::{
+    choose::{Offer, Pick},
+    intent::{Decline, Known},
+    said::Said,
+};
+use crate::{
+    domain::{
+        chat::{HitlAction, HitlReply},
+        hitl::{Answer, Facet, OptionFilter, Record},
+        model::ChatModel,
+    },
+    text::cut,
+};
+
+/// Longest reply, in characters, that can name an option or complete a slot.
+const MAX_REPLY: usize = 400;
+/// Most characters of a reply that are kept in the record and added to the search.
+const MAX_ANSWER: usize = 300;
+/// Share of a reply's content words that must be known for a name inside it to make it the answer.
+const KNOWN_SHARE: f32 = 0.5;
+
+/// What a reply is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Verdict {
+    /// It answers the question.
+    Answer(Answer),
+    /// It declines.
+    Dismiss {
+        /// What else it says, to be run as a new question.
+        rest: Option<String>,
+    },
+    /// It asks something else.
+    NewQuestion {
+        /// Options that it names, fixed for the new question too.
+        given: Vec<OptionFilter>,
+    },
+    /// The rules cannot tell. [`decide`] never gives it.
+    Unsure,
+}
+
+/// A verdict and how it was reached.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Understanding {
+    /// See [`Verdict`].
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// For the trace and the question's history.
+    pub reason: String,
+    /// `builtin` or the model's name.
+    pub by: String,
+}
+
+impl Understanding {
+    fn new(verdict: Verdict, reason: impl Into<String>) -> Self {
+        Self { verdict, reason: reason.into(), by: "builtin".into() }
+    }
+
+    /// `hitl_reply_verdict` of the trace.
+    #[must_use]
+    pub fn trace(&self) -> Value {
+        serde_json::to_value(self).unwrap_or(Value::Null)
+    }
+}
+
+/// What `reply` means to the open question of `record`, by rules alone. `body` is the request's `hitl` part; its option
+/// ids were checked when the turn was accepted, unknown ones count as absent. A reply that names the question by id is
+/// its answer, unless it declines.
+#[must_use]
+pub fn understand(reply: &str, record: &Record, body: Option<&HitlReply>) -> Understanding {
+    let reply = reply.trim();
+    let question = &record.question;
+    let by_id: BTreeSet<usize> = body
+        .into_iter()
+        .flat_map(|body| &body.option_ids)
+        .filter_map(|id| question.options.iter().position(|option| option.id == *id))
+        .collect();
+    if !by_id.is_empty() {
+        return Understanding::new(Verdict::Answer(with_remark(record, &by_id, reply)), "option_ids");
+    }
+    let is_addressed = body.is_some_and(|body| body.id.is_some() || body.action == Some(HitlAction::Answer));
+    let is_long = reply.chars().count() > MAX_REPLY;
+    let said = Said::new(if is_long { cut(reply, MAX_REPLY) } else { reply });
+    if body.is_some_and(|body| body.action == Some(HitlAction::Dismiss)) {
+        return Understanding::new(Verdict::Dismiss { rest: beside_dismissal(reply, &said) }, "action dismiss");
+    }
+    let offer = Offer::new(question);
+    let understood = if is_long { long(reply, &said) } else { short(reply, &said, record, &offer) };
+    match understood {
+        Some(understood) if !is_addressed || !matches!(understood.verdict, Verdict::NewQuestion { .. }) => understood,
+        _ if is_addressed => {
+            let answer = Answer {
+                text: cut(reply, MAX_ANSWER).to_owned(),
+                filters: filters(record, &offer.mentioned(&said)),
+                except_documents: Vec::new(),
+                words: if said.tokens.is_empty() { String::new() } else { cut(reply, MAX_ANSWER).to_owned() },
+            };
+            Understanding::new(Verdict::Answer(answer), "names the question by id")
+        }
+        Some(understood) => understood,
+        None if is_long => Understanding::new(Verdict::NewQuestion { given: Vec::new() }, "too long for a reply"),
+        None => Understanding::new(Verdict::Unsure, "neither an option, a refusal nor a question"),
+    }
+}
+
+/// Like [`understand`], with one call of the fast model (and one to repair its answer) where the rules cannot tell.
+/// Without a model, or when it fails, it is a new question.
+pub async fn decide(
+    reply: &str,
+    record: &Record,
+    body: Option<&HitlReply>,
+    fast: Option<&dyn ChatModel>,
+) -> Understanding {
+    let understood = understand(reply, record, body);
+    if understood.verdict != Verdict::Unsure {
+        return understood;
+    }
+    let in_doubt = |why: &str| Understanding::new(Verdict::NewQuestion { given: Vec::new() }, why);
+    let Some(fast) = fast else { return in_doubt("in doubt") };
+    match model::ask(reply, record, fast).await {
+        Ok(Some(understood)) => understood,
+        Ok(None) => in_doubt("in doubt; the model's verdict did not fit"),
+        Err(error) => {
+            tracing::warn!(%error, model = fast.name(), "a reply is taken for a new question");
+            in_doubt("in doubt; the model failed")
+        }
+    }
+}
+
+fn short(reply: &str, said: &Said, record: &Record, offer: &Offer) -> Option<Understanding> {
+    let question = &record.question;
+    if said.tokens.is_empty() {
+        return None;
+    }
+    let known = Known::new(question);
+    let new_question = |why: &str| {
+        let given = filters(record, &offer.mentioned(said));
+        Understanding::new(Verdict::NewQuestion { given }, format!("own question: {why}"))
+    };
+    if let Some(pick) = offer.pick(said) {
+        return Some(match pick {
+            Pick::Options(places, reason) => {
+                Understanding::new(Verdict::Answer(chosen(record, &places, reply)), reason)
+            }
+            Pick::NoneOf { rest } => match intent::own_question(&Said::new(&rest), &known) {
+                Some(why) => new_question(why),
+                None => Understanding::new(Verdict::Answer(none_of(record, reply, &rest)), "none of the options"),
+            },
+        });
+    }
+    if let Some(declined) = intent::decline(said) {
+        return Some(match declined {
+            Decline::Whole => Understanding::new(Verdict::Dismiss { rest: None }, "declines"),
+            Decline::First(tokens) => {
+                let rest = intent::rest_as_written(reply, said, tokens);
+                // "Never mind, the second one" has changed its mind.
+                if let Some(Pick::Options(places, reason)) = offer.pick(&Said::new(&rest)) {
+                    Understanding::new(Verdict::Answer(chosen(record, &places, reply)), reason)
+                } else {
+                    Understanding::new(Verdict::Dismiss { rest: Some(rest) }, "declines and says more")
+                }
+            }
+        });
+    }
+    let mentioned = offer.mentioned(said);
+    if !mentioned.is_empty() {
+        let names: Vec<&str> = mentioned.iter().map(|&place| question.options[place].label.as_str()).collect();
+        if intent::restates(said, question, &names.join(" ")) {
+            return Some(Understanding::new(Verdict::Answer(with_remark(record, &mentioned, reply)), "asks it again"));
+        }
+    }
+    if let Some(why) = intent::own_question(said, &known) {
+        return Some(new_question(why));
+    }
+    if !mentioned.is_empty() && !offer.is_other_model(said) {
+        let is_about = known.share(said) >= KNOWN_SHARE && !choose::is_negated(&said.tokens);
+        return is_about
+            .then(|| Understanding::new(Verdict::Answer(with_remark(record, &mentioned, reply)), "names an option"));
+    }
+    let why = intent::slot(said, reply, question)?;
+    let text = cut(reply, MAX_ANSWER).to_owned();
+    let answer = Answer { words: text.clone(), text, filters: Vec::new(), except_documents: Vec::new() };
+    Some(Understanding::new(Verdict::Answer(answer), why))
+}
+
+/// A reply of many words can only decline with its first clause.
+fn long(reply: &str, said: &Said) -> Option<Understanding> {
+    let Some(Decline::First(tokens)) = intent::decline(said) else { return None };
+    let skipped = said
+        .tokens
+        .get(tokens)
+        .map_or(0, |token| said.folded.get(..token.start).map_or(0, |head| head.chars().count()));
+    let rest: String = reply.chars().skip(skipped).collect();
+    Some(Understanding::new(Verdict::Dismiss { rest: Some(rest.trim().to_owned()) }, "declines and says more"))
+}
+
+/// What the text beside `action: dismiss` asks, if it asks anything.
+fn beside_dismissal(reply: &str, said: &Said) -> Option<String> {
+    if said.tokens.is_empty() {
+        return None;
+    }
+    match intent::decline(said) {
+        Some(Decline::Whole) => None,
+        Some(Decline::First(tokens)) if reply.chars().count() <= MAX_REPLY => {
+            Some(intent::rest_as_written(reply, said, tokens))
+        }
+        _ => Some(reply.to_owned()),
+    }
+}
+
+fn filters(record: &Record, places: &BTreeSet<usize>) -> Vec<OptionFilter> {
+    places.iter().filter_map(|&place| record.question.options.get(place)).map(|option| option.filter.clone()).collect()
+}
+
+/// The answer that chooses these options.
+fn chosen(record: &Record, places: &BTreeSet<usize>, reply: &str) -> Answer {
+    let labels: Vec<&str> = places
+        .iter()
+        .filter_map(|&place| record.question.options.get(place))
+        .map(|option| option.label.as_str())
+        .collect();
+    let words = labels.join(" ");
+    let text = if reply.is_empty() { labels.join(", ") } else { cut(reply, MAX_ANSWER).to_owned() };
+    Answer { text, filters: filters(record, places), except_documents: Vec::new(), words }
+}
+
+/// The same, with what the reply says besides the labels among the words.
+fn with_remark(record: &Record, places: &BTreeSet<usize>, reply: &str) -> Answer {
+    let mut answer = chosen(record, places, reply);
+    let held = choose::units(&Said::new(&answer.words).tokens);
+    let said = Said::new(cut(reply, MAX_ANSWER));
+    if choose::units(&said.tokens).iter().any(|unit| !held.contains(unit)) {
+        answer.words = format!("{} {}", answer.words, cut(reply, MAX_ANSWER));
+    }
+    answer
+}
+
+/// The answer that rules all options out. Facets inside a document leave the document itself in.
+fn none_of(record: &Record, reply: &str, rest: &str) -> Answer {
+    let mut except: Vec<_> = record
+        .question
+        .options
+        .iter()
+        .filter(|option| !matches!(option.filter.facet, Facet::Section | Facet::Kind))
+        .flat_map(|option| option.filter.documents.iter().copied())
+        .collect();
+    except.sort_unstable();
+    except.dedup();
+    Answer {
+        text: cut(reply, MAX_ANSWER).to_owned(),
+        filters: Vec::new(),
+        except_documents: except,
+        words: rest.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! What people say when they are asked which of several things they mean: word tables in English and Chinese, folded
+//! (see [`super::fold`]), phrases separated by `|`.
+
+/// Says nothing about which option is meant, at the beginning of a reply.
+pub const LEADING: &str = "the|a|an|please|pls|i|i'm|i'd|i'll|im|my|mine|mean|meant|want|wanted|need|would|like|choose|\
+    pick|select|take|let's|lets|let|me|us|we|go|going|with|for|about|of|on|in|at|to|from|by|it's|its|it|is|was|that|that's|\
+    this|option|options|number|choice|answer|ok|okay|yes|yeah|yep|sure|right|thanks|thank you|hi|hello|um|uh|hmm|well|\
+    so|then|and|actually|sorry|probably|think|guess|say|said|asking|asked|ask|talking|referring|refer|have|own|using|use|\
+    what about|how about|just|only|both|either|am|was asking|meaning|regarding|concerning|those|these|them|\
+    我|我要|我想要|我想|我选|我选择|选|选择|请选|请|请问|我说的是|我指的是|我问的是|我是说|我是指|说的是|指的是|问的是|是|就|就是|就要|就选|\
+    那个|那|这个|这|应该是|当然是|我的是|我的|我用的是|我买的是|关于|对于|针对|嗯|好的|好|对|要|想要|给我|麻烦|哦|啊|答案是|答案|选项|\
+    不好意思|抱歉|可能是|大概是|是的|那就|还是|编号|号码|要的是|想问的是|想问|看|用|按|在|查";
+
+/// The same at its end.
+pub const TRAILING: &str = "please|pls|thanks|thank you|one|ones|option|options|then|too|i think|i guess|i mean|i meant|\
+    is fine|is good|would be fine|is it|it is|for me|of them|of these|of those|ok|okay|will do|sounds good|only|as well|\
+    that one|this one|sorry|if possible|if you can|\
+    吧|的|呢|了|啊|呀|哦|哈|嘛|啦|谢谢|多谢|那个|这个|那款|这款|那一个|这一个|那种|这种|那一款|就行|就好|就可以|即可|好了|选项|\
+    、|可以|那边|那里|的那个|的那款|的那种|这边|方面|一个|都要|哈哈";
+
+/// Joins things that are named.
+pub const CONNECTORS: &str =
+    "and|or|&|+|plus|as well as|and also|also|together with|和|与|跟|及|以及|或|或者|还有|加|加上|并|同|nor|、";
+
+/// Begins a part that says what is meant after one that says what is not.
+pub const BUT: &str = "but|but rather|rather|instead|而是|而|但是|但|我要的是";
+
+/// What follows is what is not meant.
+pub const NEGATORS: &str = "not|except|except for|excluding|without|anything but|all but|everything but|every one but|\
+    everything except|everything except for|all except|all except for|any except|anything except|anything other than|\
+    other than|any but|but not|neither|nor|don't want|do not want|i don't want|i don't mean|don't mean|definitely not|certainly not|\
+    除了|除|除去|不是|不要|不选|别选|排除|不包括|并不是|并非|不想要|非|去掉";
+
+/// Stands behind what is not meant.
+pub const NEGATED_TAIL: &str = "以外|之外|除外|以外的|之外的|外|外的|以外都要|之外都要|以外的都要|之外的都要|以外都可以|之外都可以|\
+    以外都行|之外都行|都可以|都行|都要|的都要|其他都要|其他的都要|其它都要|excluded|is not it|aside|apart|其余都要|其余的都要|其余的";
+
+/// Everything that was offered.
+pub const ALL: &str = "all|all of them|all of these|all of those|all of the above|all options|all the options|both|\
+    both of them|both of these|both of those|either|either of them|either one|either is fine|either way|any|any of them|\
+    any of these|any of those|anyone|any one|any is fine|each|each of them|each one|every one|every one of them|everything|\
+    whatever|whichever|whichever one|doesn't matter which|does not matter which|it doesn't matter which|don't care which|\
+    no preference|all two|all three|all four|all five|all six|all seven|all eight|the two|the two of them|the lot|in general|\
+    都|都要|全部|全部都要|全部要|全要|全都要|全都|两个|两个都要|两个都|两者|两者都要|二者都要|三个都要|四个都要|几个都要|都行|都可以|\
+    都看|都想知道|都想要|都想看|都需要|都选|全选|随便|随意|任意|任何一个|任意一个|哪个都行|哪个都可以|哪一个都行|所有|所有的|所有都要|无所谓|\
+    一起|通通|统统|每个|每一个|每个都要|两种都要|两款都要|都说说|都告诉我|都给我|两个都行|两个都可以|一般来说";
+
+/// Whoever says this leaves the choice to the evidence.
+pub const UNDECIDED: &str = "i don't know|don't know|dont know|i dont know|i do not know|no idea|not sure|i'm not sure|\
+    im not sure|unsure|i have no idea|you choose|you decide|up to you|no clue|idk|dunno|\
+    不知道|我不知道|不清楚|我不清楚|不确定|我不确定|你决定|你选|你看着办|你帮我选|你来定|说不好|不太清楚|不太确定";
+
+/// Nothing that was offered.
+pub const NONE: &str = "none|none of them|none of these|none of those|none of the above|none of the options|neither|\
+    neither of them|neither of these|neither of those|neither one|not any of them|not any of these|not these|not those|\
+    something else|another one|others|other|none of your options|nothing of that|none fits|not listed|not in the list|\
+    not on the list|none is right|none are right|\
+    都不是|都不对|都不要|全都不是|全不是|全都不对|以上都不是|以上都不对|一个都不是|一个也不是|没有一个是|没有一个|没有一个对|哪个都不是|\
+    这些都不是|这些都不对|两个都不是|两个都不对|两者都不是|三个都不是|不是这些|不是这两个|不在里面|不在其中|其他|其它|其他的|其它的|别的|另外的|都没有|\
+    不在列表里|不在列表中|里面没有|这里面没有|列表里没有|均不是";
+
+/// Declines to answer, whatever follows.
+pub const DECLINES: &str = "never mind|nevermind|never mind that|nvm|forget it|forget that|forget about it|forget i asked|\
+    forget the question|no thanks|no thank you|no need|drop it|leave it|skip it|skip that|skip this|skip the question|\
+    don't bother|do not bother|ignore that|ignore it|no longer needed|not needed|don't worry about it|scratch that|\
+    算了|算了吧|还是算了|还是算了吧|那算了|那就算了|那就算了吧|罢了|不用了|不必了|不需要了|不麻烦了|别问了|不问了|没事了|不想问了|不想知道了|\
+    当我没说|当我没问|当我没问过|先不管了|不管了|不要问了|免了|还是不用了|不用麻烦了|没必要了|不查了|不找了|不用查了|别管了";
+
+/// Declines only when nothing follows, or behind a comma: "cancel my order" is a question of its own.
+pub const BARE_DECLINES: &str = "stop|cancel|quit|exit|abort|skip|pass|no|nope|nah|enough|dismiss|stop it|stop asking|\
+    not now|cancel that|cancel it|cancel this|end|nothing|forget|that's all|that is all|i changed my mind|changed my mind|\
+    停|停止|取消|跳过|不用|不必|不需要|没事|没什么|没有了|不|不了|退出|放弃|结束|不要了|别|不想说|不说了|换个问题|换一个问题|换个话题|忽略|\
+    不要|下次再说|以后再说|再说吧|再说";
+
+/// Words that make a sentence a question when it begins with them.
+pub const LEADING_QUESTION: &str = "who|what|what's|whats|when|where|where's|why|how|how's|which|whose|whom|can|could|do|does|did|is|are|was|\
+    were|will|would|should|shall|may|might|has|have|had|am|isn't|aren't|don't|doesn't|didn't|can't|couldn't|won't";
+
+/// Words that make a sentence a question wherever they stand.
+pub const QUESTION: &str = "what|what's|why|how|whose|\
+    什么|怎么|怎样|如何|为什么|为何|为啥|啥|哪|谁|多少|多久|多长|多大|多远|几个|几天|几年|几种|吗|么|是否|能否|可否|有没有|是不是|能不能|\
+    可不可以|要不要|何时|何处|需不需要|会不会|对不对|多高|多重|区别";
+
+/// Words that stand for a request when a sentence begins with them.
+pub const REQUESTS: &str = "tell|show|give|explain|list|describe|compare|find|write|translate|summarize|summarise|help|\
+    send|make|open|look|search|check|calculate|create|define|delete|remove|remind|book|order|call|turn|set|play|change|\
+    update|draft|compute|print|reset|install|remember|recommend|suggest|read|get me|i want to know|i would like to know|\
+    i'd like to know|i need to|i want to|i have a question|new question|another question|different question|question|\
+    告诉|介绍|说明|列出|解释|比较|对比|翻译|总结|概括|帮|写|给我写|查一下|查询|查找|搜索|搜一下|讲|说说|谈谈|描述|打开|播放|提醒|计算|生成|\
+    我想知道|我想了解|想知道|想了解|我想问|请告诉|请问|请介绍|请说明|请列出|请解释|请帮|请比较|换个问题|另外问|另一个问题|再问|推荐|我需要办|\
+    重置|安装|删除|修改|更新|预订|预定";
+
+/// Finite verbs and auxiliaries: what holds one is a sentence, not the name of a thing.
+pub const VERBS: &str = "is|are|was|were|has|had|does|did|do|can|can't|cannot|could|will|won't|would|should|must|isn't|\
+    aren't|doesn't|don't|didn't|broke|broken|works|happened|happens|keeps|says|said|needs|wants|lasts|\
+    means|i've|i'm|you're|it's|he's|she's|they're|there's|arrived|bought|lost|\
+    坏了|不能|无法|需要|必须|应该|可以|发生|出现|已经|正在|收到|丢了|怎";
+
+/// Countries and regions: the type "place".
+pub const PLACES: &str = "germany|france|italy|spain|portugal|austria|switzerland|netherlands|belgium|poland|sweden|norway|\
+    denmark|finland|ireland|greece|hungary|czechia|romania|russia|ukraine|turkey|uk|united kingdom|britain|england|scotland|\
+    us|usa|united states|america|canada|mexico|brazil|argentina|chile|china|mainland china|hong kong|taiwan|macau|japan|\
+    korea|south korea|india|singapore|malaysia|thailand|vietnam|indonesia|philippines|australia|new zealand|egypt|\
+    south africa|nigeria|kenya|israel|saudi arabia|uae|eu|europe|european union|asia|africa|north america|south america|\
+    latin america|middle east|london|paris|berlin|new york|tokyo|beijing|shanghai|shenzhen|guangzhou|\
+    德国|法国|意大利|西班牙|葡萄牙|奥地利|瑞士|荷兰|比利时|波兰|瑞典|挪威|丹麦|芬兰|爱尔兰|希腊|俄罗斯|乌克兰|土耳其|英国|美国|加拿大|墨西哥|\
+    巴西|阿根廷|中国|中国大陆|大陆|香港|台湾|澳门|日本|韩国|印度|新加坡|马来西亚|泰国|越南|印度尼西亚|菲律宾|澳大利亚|澳洲|新西兰|埃及|南非|以色列|\
+    欧洲|欧盟|亚洲|非洲|北美|南美|拉丁美洲|中东|北京|上海|深圳|广州|杭州|成都|武汉|南京|西安|重庆|天津|苏州|国内|国外|海外|华东|华南|华北|西南|西北|东北";
+
+/// Words of a slot's name that tell its type.
+pub const DATE_SLOT: &str =
+    "year|date|period|month|quarter|day|time|when|version year|年|日期|月|季度|时间|期间|年份|哪一年";
+/// The same for places.
+pub const PLACE_SLOT: &str =
+    "place|country|city|region|location|state|province|where|area|国家|城市|地区|地点|省|哪里|区域|地方|国";
+/// The same for amounts.
+pub const AMOUNT_SLOT: &str = "amount|quantity|size|weight|height|length|power|capacity|price|how many|how much|数量|金额|尺寸|重量|长度|功率|容量|价格|多少";
+
+/// Months and parts of the year.
+pub const DATE_WORDS: &str = "january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|\
+    mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|today|yesterday|tomorrow|spring|summer|autumn|fall|winter|q1|q2|q3|q4|\
+    last year|this year|next year|last month|this month|monday|tuesday|wednesday|thursday|friday|saturday|sunday|\
+    今天|昨天|明天|去年|今年|明年|前年|上个月|这个月|上月|本月|春|夏|秋|冬|春季|夏季|秋季|冬季|年初|年底|第一季度|第二季度|第三季度|第四季度";
