@@ -1,0 +1,406 @@
+//! What a question asks for, read from its words: the kind of answer, the words that carry it, names and numbers that
+//! it fixes, and whether it leans on what was said before.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::{
+    fold,
+    lang::{Lang, detect},
+    quantities::{Kind, Quantity, quantities},
+    terms::analyse,
+    words::{is_han, is_stop, words},
+};
+
+/// The kind of answer that is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Wants {
+    /// A length of time.
+    Duration,
+    /// An amount of money.
+    Money,
+    /// A count or a measure.
+    Amount,
+    /// A share.
+    Percent,
+    /// A time.
+    Date,
+    /// Somebody.
+    Person,
+    /// Somewhere.
+    Place,
+    /// Yes or no.
+    YesNo,
+    /// Several things.
+    List,
+    /// How something is done.
+    Procedure,
+    /// Why.
+    Reason,
+    /// None of these.
+    Other,
+}
+
+impl Wants {
+    /// The kinds of quantity that can answer it; empty where no quantity does.
+    #[must_use]
+    pub const fn quantities(self) -> &'static [Kind] {
+        match self {
+            Self::Duration => &[Kind::Duration],
+            Self::Money => &[Kind::Money],
+            Self::Amount => &[Kind::Measure, Kind::Number, Kind::Duration, Kind::Money, Kind::Percent],
+            Self::Percent => &[Kind::Percent],
+            Self::Date => &[Kind::Date],
+            Self::Person | Self::Place | Self::YesNo | Self::List | Self::Procedure | Self::Reason | Self::Other => &[],
+        }
+    }
+}
+
+/// How many of the things that match are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Breadth {
+    /// The one that is meant.
+    One,
+    /// All of them, or any.
+    All,
+    /// Several, against each other.
+    Compare,
+}
+
+/// A word that carries meaning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// Folded.
+    pub text: String,
+    /// As the analyser spells it: the stem of an English word; of a Chinese one itself.
+    pub term: String,
+    /// Written as a name: capitalised inside a sentence, or in quotation marks.
+    pub is_name: bool,
+    /// A code such as "X1".
+    pub is_code: bool,
+}
+
+/// A question, read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Its language.
+    pub lang: Lang,
+    /// See [`Wants`].
+    pub wants: Wants,
+    /// Words that carry meaning, in order, each once. The machinery of asking ("how long", "多少钱") is left out.
+    pub content: Vec<Content>,
+    /// Numbers, dates and amounts that it names.
+    pub quantities: Vec<Quantity>,
+    /// See [`Breadth`].
+    pub breadth: Breadth,
+    /// Whether it leans on the turn before: "and the battery?", "它呢".
+    pub is_follow_up: bool,
+    /// A noun pointed at without being named: "this library", "该产品". Folded.
+    pub pointed_at: Option<String>,
+    /// Folded text.
+    pub folded: String,
+}
+
+impl Question {
+    /// Reads a question.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let folded = fold(text);
+        let wants = wants(&folded);
+        let content = content(text);
+        let lang = detect(text);
+        Self {
+            lang,
+            wants,
+            quantities: quantities(text),
+            breadth: breadth(&folded),
+            is_follow_up: is_follow_up(&folded, &content),
+            pointed_at: pointed_at(&folded),
+            content,
+            folded,
+        }
+    }
+
+    /// Whether it carries a name or a code.
+    #[must_use]
+    pub fn has_name(&self) -> bool {
+        self.content.iter().any(|word| word.is_name || word.is_code)
+    }
+}
+
+/// A pattern of this module. All are literals; a broken one is found by the tests and matches nothing.
+fn pattern(text: &str) -> Option<Regex> {
+    Regex::new(text).ok()
+}
+
+fn matches(pattern: &LazyLock<Option<Regex>>, text: &str) -> bool {
+    pattern.as_ref().is_some_and(|pattern| pattern.is_match(text))
+}
+
+/// In the order in which they are tried.
+static WANTS: LazyLock<Vec<(Wants, Regex)>> = LazyLock::new(|| {
+    [
+        (Wants::Percent, r"\b(what|which) (is the )?(percent|percentage|share|proportion)\b|\bpercentage of\b|百分之几|百分比|占比|比例"),
+        (Wants::Money, r"\bhow much (money|is|are|does|do|did|was|were|will|would)\b.*\b(cost|price|pay|paid|fee|charge|spend)|\bhow much (is|are|was|were) (a|an|the|one|your)\b|\bhow (expensive|much money)\b|\bwhat (is|are|was|were|does|do|did)\b.*\b(cost|costs|price|prices|fee|fees|salary)\b|\bprice of\b|多少(钱|元|美元|人民币)|几块钱|几元|价格|价钱|费用(是|为)?多少|怎么收费|如何收费|收费标准"),
+        (Wants::Duration, r"\bhow long\b|\bhow many (second|minute|hour|day|week|month|year|business day|working day)s?\b|\bwhat (is|was) the (duration|length of time)\b|多久|多长时间|多少?(天|年|个月|小时|分钟|秒|周|个工作日|日)|几(天|年|个月|个小时|小时|分钟|周|个工作日)"),
+        (Wants::Date, r"\bwhen\b|\b(what|which) (year|date|day|month|time)\b|什么时候|何时|什么时间|哪一?(年|天|日|月)|几(月|号|点)|何年|何月"),
+        (Wants::Amount, r"\bhow (much|many|far|fast|high|tall|heavy|big|large|deep|wide|often|loud|old|hot|cold|strong)\b|\b(number|amount|quantity) of\b|多少|多大|多高|多重|多远|多宽|多深|多快|几(个|位|名|次|人|家|种|台|件|倍|项|条|层|岁)|第几"),
+        (Wants::Person, r"\bwho(m|se)?\b|谁|哪位|何人|哪个人"),
+        (Wants::Place, r"\bwhere\b|\b(what|which) (city|country|place|town|state|county|location)\b|哪里|哪儿|何处|在哪|哪个(国家|城市|地方|省|地区)"),
+        (Wants::Reason, r"\bwhy\b|为什么|为何|原因"),
+        (Wants::Procedure, r"\bhow (do|can|to|should|could|would|does one|am i|are we)\b|怎么|如何|怎样"),
+        (Wants::YesNo, r"^(is|are|was|were|do|does|did|can|could|may|will|would|should|has|have|had|am|must)\b|吗[?？]?$|是否|能不能|可不可以|有没有|是不是|能否|可否"),
+        (Wants::List, r"\b(what|which) are\b|\blist\b|\bname (the|all|some)\b|\bwhat (kinds?|types?|sorts?) of\b|哪些|有什么|列出|列举|哪几"),
+    ]
+    .into_iter()
+    .filter_map(|(wants, text)| pattern(text).map(|pattern| (wants, pattern)))
+    .collect()
+});
+
+fn wants(folded: &str) -> Wants {
+    let trimmed = folded.trim();
+    WANTS.iter().find(|(_, pattern)| pattern.is_match(trimmed)).map_or(Wants::Other, |(wants, _)| *wants)
+}
+
+static MACHINERY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(
+        r"(?ix)
+        \bhow\ (long|much|many|far|fast|high|tall|heavy|big|large|deep|wide|often|old|come|do|does|did|can|should|would|is|are)\b
+        | \b(what|which)\ (year|date|day|month|time|percentage|percent)\b
+        | \bwhat\ (kinds?|types?|sorts?)\ of\b | \bwhat\ (is|are)\ the\ (name|names)\ of\b
+        | \b(tell|show|give|explain|describe)\ (me|us)\b | \b(do\ you\ know|i\ want\ to\ know|i\ would\ like\ to\ know)\b
+        | \b(what|how)\ about\b | \bi\ need\b | \bin\ general\b | \brespectively\b
+        | 多少钱|多长时间|多长|多久|多少|多大|多高|多重|多远|什么时候|什么时间|何时|为什么|为何|怎么样|怎么办|怎么|如何|怎样|请问|想知道|我想了解|告诉我
+        | 哪一?[年天月日个位些种款家里儿]|第几|几[个位名次天年月号点周种台件倍]|什么|谁|是否|能不能|可不可以|有没有|是不是|能否|可否|分别|一般|总共|一共|[吗呢吧呀啊][?？]?$",
+    )
+});
+
+/// Capitalised words that begin sentences or are no names.
+const NO_NAMES: &[&str] = &["i", "ok", "okay", "hi", "hello", "please", "thanks", "faq"];
+
+fn content(text: &str) -> Vec<Content> {
+    let stripped = match MACHINERY.as_ref() {
+        Some(machinery) => machinery.replace_all(text, " ").into_owned(),
+        None => text.to_owned(),
+    };
+    let quoted = quoted(&stripped);
+    // A text all in capitals, or in title case, tells nothing by its capitals.
+    let latin: Vec<&str> =
+        stripped.unicode_words().filter(|word| word.starts_with(|c: char| c.is_alphabetic() && !is_han(c))).collect();
+    let capitals = latin.iter().filter(|word| word.starts_with(char::is_uppercase)).count();
+    let capitals_tell = capitals * 4 <= latin.len() * 3 || latin.len() <= 3;
+    let mut found: Vec<Content> = Vec::new();
+    for word in words(&stripped) {
+        let folded = fold(word.text);
+        if is_stop(&folded)
+            || (folded.chars().count() == 1
+                && !word.is_han()
+                && !word.is_code()
+                && !folded.bytes().all(|b| b.is_ascii_digit()))
+        {
+            continue;
+        }
+        if found.iter().any(|known| known.text == folded) {
+            continue;
+        }
+        let begins = begins_sentence(&stripped, word.start);
+        let capital = word.text.starts_with(char::is_uppercase) && !word.is_han();
+        let shouted = capital && word.text.chars().count() >= 2 && word.text.chars().all(|c| !c.is_lowercase());
+        let is_name = quoted.iter().any(|range| range.contains(&word.start))
+            || (capitals_tell && capital && (!begins || shouted) && !NO_NAMES.contains(&folded.as_str()));
+        let term = if word.is_han() {
+            folded.clone()
+        } else {
+            analyse(word.text).into_iter().next().map_or_else(|| folded.clone(), |term| term.text)
+        };
+        found.push(Content { text: folded, term, is_name, is_code: word.is_code() });
+    }
+    found
+}
+
+/// Byte ranges inside quotation marks and title marks.
+fn quoted(text: &str) -> Vec<std::ops::Range<usize>> {
+    let mut ranges = Vec::new();
+    for (open, close) in [('"', '"'), ('“', '”'), ('《', '》'), ('「', '」'), ('『', '』')] {
+        let mut from = 0;
+        while let Some(start) = text.get(from..).and_then(|rest| rest.find(open)).map(|at| from + at + open.len_utf8())
+        {
+            let Some(end) = text.get(start..).and_then(|rest| rest.find(close)).map(|at| start + at) else { break };
+            ranges.push(start..end);
+            from = end + close.len_utf8();
+        }
+    }
+    ranges
+}
+
+fn begins_sentence(text: &str, at: usize) -> bool {
+    let before = text.get(..at).unwrap_or_default().trim_end();
+    before.chars().next_back().is_none_or(|c| matches!(c, '.' | '?' | '!' | '。' | '？' | '！' | ':' | '\n'))
+}
+
+static COMPARE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(
+        r"\b(compar\w*|difference|differences|differ|differs|versus|vs|better|worse|than|distinguish)\b|相比|比较|对比|区别|不同|差异|差别|哪个更|孰",
+    )
+});
+static ALL: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(
+        r"\b(all|both|each|every|respective|respectively|whichever|regardless)\b|\bin general\b|\bany of\b|\beither of\b|所有|全部|各自|各个|各种|各款|每种|每个|每款|分别|两者|两个都|都要|一般来说|无论|不论",
+    )
+});
+
+fn breadth(folded: &str) -> Breadth {
+    if matches(&COMPARE, folded) {
+        Breadth::Compare
+    } else if matches(&ALL, folded) {
+        Breadth::All
+    } else {
+        Breadth::One
+    }
+}
+
+static OPENS_FOLLOW_UP: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(
+        r"^\s*((and|but|so|or|also|then)\b|(what|how) about\b|(那么|那|还有|以及|另外|此外|然后|它|这|该|其))|呢\s*[?？]?\s*$",
+    )
+});
+static PRONOUN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(
+        r"\b(it|its|they|them|their|theirs|these|those|this|that|he|she|him|her|his|ones?|there|same|former|latter|above|such)\b|它们?|他们?|她们?|这些?|那些|该|此|其中|上述|前者|后者",
+    )
+});
+
+fn is_follow_up(folded: &str, content: &[Content]) -> bool {
+    if matches(&OPENS_FOLLOW_UP, folded) {
+        return true;
+    }
+    let named = content.iter().any(|word| word.is_name || word.is_code);
+    if !named && matches(&PRONOUN, folded) {
+        return true;
+    }
+    // "The battery?": a fragment without a verb, or hardly a word.
+    content.len() <= 1 && !named
+}
+
+static POINTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(
+        r"\b(?:this|these|those|said)\s+([a-z][a-z -]*?[a-z])(?:\s+(?:is|are|was|were|does|do|did|has|have|had|can|could|will|would|should|may|provide|publish|offer|that|which|who|of|in|on|at|for|to|from|with|and|or|by)\b|[^a-z -]|$)|(?:这|那|该|此)(?:个|款|种|家|本|台|份|项|部|座|位)?(\p{Han}{2,6}?)(?:的|是|有|在|能|可|会|支持|$|[^\p{Han}])",
+    )
+});
+
+/// Nouns that point at a time or at the conversation, not at a thing of the documents.
+const NO_THINGS: &[&str] = &[
+    "year", "month", "week", "day", "time", "case", "way", "question", "one", "ones", "kind", "morning", "document",
+    "个", "样", "里", "时候", "问题", "情况",
+];
+
+fn pointed_at(folded: &str) -> Option<String> {
+    let captures = POINTED.as_ref()?.captures(folded)?;
+    let noun = captures.get(1).or_else(|| captures.get(2))?.as_str().trim();
+    let head = noun.rsplit(' ').next().unwrap_or(noun);
+    (!NO_THINGS.contains(&head) && noun.split(' ').count() <= 3).then(|| noun.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pattern_compiles() {
+        assert_eq!(WANTS.len(), 11);
+        for pattern in [&MACHINERY, &COMPARE, &ALL, &OPENS_FOLLOW_UP, &PRONOUN, &POINTED] {
+            assert!(pattern.is_some());
+        }
+    }
+
+    #[test]
+    fn the_kind_of_answer() {
+        let cases = [
+            ("How long is the warranty?", Wants::Duration),
+            ("保修期多久？", Wants::Duration),
+            ("滤芯多长时间更换一次？", Wants::Duration),
+            ("How much is the licence?", Wants::Money),
+            ("会员多少钱一年？", Wants::Money),
+            ("When does the policy take effect?", Wants::Date),
+            ("这本书哪一年出版？", Wants::Date),
+            ("How many visitors may be in one hall?", Wants::Amount),
+            ("How much does the robot weigh?", Wants::Amount),
+            ("What percentage of sales came from Asia?", Wants::Percent),
+            ("Who approves long trips?", Wants::Person),
+            ("谁负责审批？", Wants::Person),
+            ("Where is the meeting point?", Wants::Place),
+            ("Why does the light blink?", Wants::Reason),
+            ("How do I reset the robot?", Wants::Procedure),
+            ("如何申请报销？", Wants::Procedure),
+            ("Can the battery be changed?", Wants::YesNo),
+            ("滤芯可以水洗吗？", Wants::YesNo),
+            ("What are the error codes?", Wants::List),
+            ("有哪些故障代码", Wants::List),
+            ("Tell me about the dock", Wants::Other),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(Question::read(text).wants, expected, "{text}");
+        }
+    }
+
+    fn content_of(text: &str) -> Vec<String> {
+        Question::read(text).content.into_iter().map(|word| word.text).collect()
+    }
+
+    #[test]
+    fn the_machinery_of_asking_carries_nothing() {
+        assert_eq!(content_of("How long is the warranty?"), ["warranty"]);
+        assert_eq!(content_of("How much does the Aurora X1 weigh?"), ["aurora", "x1", "weigh"]);
+        assert_eq!(content_of("保修期是多久？"), ["保修期"]);
+        assert_eq!(content_of("请问晨星A5的滤芯多少钱？").first().map(String::as_str), Some("晨星"));
+    }
+
+    #[test]
+    fn names_and_codes() {
+        let question = Question::read("Does the Borealis have error E05?");
+        let names: Vec<&str> =
+            question.content.iter().filter(|word| word.is_name).map(|word| word.text.as_str()).collect();
+        let codes: Vec<&str> =
+            question.content.iter().filter(|word| word.is_code).map(|word| word.text.as_str()).collect();
+        assert_eq!((names, codes), (vec!["borealis", "e05"], vec!["e05"]));
+        assert!(!Question::read("Warranty period?").has_name());
+    }
+
+    #[test]
+    fn breadth_of_a_question() {
+        assert_eq!(Question::read("Compare the warranties").breadth, Breadth::Compare);
+        assert_eq!(Question::read("两款产品的保修期分别是多久？").breadth, Breadth::All);
+        assert_eq!(Question::read("How long is each warranty?").breadth, Breadth::All);
+        assert_eq!(Question::read("How long is the warranty?").breadth, Breadth::One);
+    }
+
+    #[test]
+    fn follow_ups() {
+        for text in
+            ["And the battery?", "What about the battery?", "电池呢？", "那滤芯多久换一次？", "How much does it weigh?"]
+        {
+            assert!(Question::read(text).is_follow_up, "{text}");
+        }
+        for text in
+            ["How long is the Aurora warranty?", "保修期和退货期限是多久？", "How does the Aurora X1 find its way?"]
+        {
+            assert!(!Question::read(text).is_follow_up, "{text}");
+        }
+    }
+
+    #[test]
+    fn pointing_without_naming() {
+        let cases = [
+            ("What services does this library provide?", Some("library")),
+            ("What are the services offered by this state library?", Some("state library")),
+            ("该产品的保修期多久？", Some("产品")),
+            ("What changed this year?", None),
+            ("How long is the warranty?", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(Question::read(text).pointed_at.as_deref(), expected, "{text}");
+        }
+    }
+}
