@@ -7,6 +7,7 @@ pub mod clean;
 pub mod fold;
 pub mod lang;
 pub mod quantities;
+pub mod question;
 pub mod reply_words;
 pub mod sentences;
 pub mod terms;
