@@ -1,1 +1,4 @@
-//! The embed adapters.
+//! Embedders: text to vectors.
+
+pub mod builtin;
+mod unigram;
