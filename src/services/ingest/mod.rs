@@ -1,1 +1,3 @@
 //! The ingest service.
+
+pub mod chunk;
