@@ -60,6 +60,15 @@ impl Problem {
             errors: Vec::new(),
         }
     }
+
+    /// 422 about one field of the request.
+    #[must_use]
+    pub fn field(field: &str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        let mut problem = Self::new(422, "invalid_field", format!("{field}: {message}"));
+        problem.errors.push(FieldError { field: field.to_owned(), message, valid: Vec::new() });
+        problem
+    }
 }
 
 /// The reason phrase of a status that askback sends (RFC 9110).
@@ -70,12 +79,14 @@ const fn title(status: u16) -> &'static str {
         403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
+        408 => "Request Timeout",
         409 => "Conflict",
         410 => "Gone",
         413 => "Content Too Large",
         415 => "Unsupported Media Type",
         422 => "Unprocessable Content",
         429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
         502 => "Bad Gateway",
         503 => "Service Unavailable",
         504 => "Gateway Timeout",

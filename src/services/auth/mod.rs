@@ -22,7 +22,7 @@ use self::{
     token::{Claims, Signer},
 };
 pub use self::{
-    password::{MAX_BYTES as MAX_PASSWORD_BYTES, MIN_CHARS as MIN_PASSWORD_CHARS},
+    password::{Hashing, MAX_BYTES as MAX_PASSWORD_BYTES, MIN_CHARS as MIN_PASSWORD_CHARS},
     secret::{SigningSecret, WeakSecret, new_invite_code, new_signing_secret},
 };
 use crate::domain::{
@@ -41,6 +41,8 @@ pub struct AuthConfig {
     pub secret: SigningSecret,
     /// Whoever knows it may register as an admin.
     pub invite_code: SecretString,
+    /// What a password check costs.
+    pub hashing: Hashing,
     /// Life of an access token.
     pub access_ttl: Duration,
     /// Life of an unused refresh token.
@@ -164,7 +166,7 @@ impl Accounts {
         Ok(Self {
             store,
             clock,
-            hasher: Hasher::new()?,
+            hasher: Hasher::new(config.hashing)?,
             signer: Signer::new(&config.secret)?,
             invite_code: config.invite_code,
             access_ttl: config.access_ttl,

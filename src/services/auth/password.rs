@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use argon2::{
-    Argon2,
+    Algorithm, Argon2, Params, Version,
     password_hash::{PasswordHasher as _, PasswordVerifier as _, phc::PasswordHash},
 };
 use secrecy::{ExposeSecret as _, SecretString};
@@ -16,10 +16,25 @@ pub const MIN_CHARS: usize = 8;
 /// Most bytes of a password.
 pub const MAX_BYTES: usize = 1024;
 
-/// Hashing takes 19 MiB and one core for some ten milliseconds: two at a time leave room for everything else.
-const WORKERS: usize = 2;
-/// Most that work or wait; more are told to come back.
+/// Most that wait for a worker; more are told to come back.
 const QUEUE: usize = 64;
+
+/// How much work a guess costs. The defaults are OWASP's first choice for argon2id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hashing {
+    /// Memory of one hash, KiB.
+    pub memory_kib: u32,
+    /// Passes over it.
+    pub passes: u32,
+    /// Hashes at a time. Each takes a core for some ten milliseconds: two leave room for everything else.
+    pub concurrency: usize,
+}
+
+impl Default for Hashing {
+    fn default() -> Self {
+        Self { memory_kib: Params::DEFAULT_M_COST, passes: Params::DEFAULT_T_COST, concurrency: 2 }
+    }
+}
 
 /// Passwords that every guessing list begins with, as far as they are long enough to be typed here. Folded.
 const COMMON: &[&str] = &[
@@ -30,26 +45,26 @@ const COMMON: &[&str] = &[
     "1111111111",
     "11223344",
     "12121212",
+    "123123123",
     "12341234",
     "12344321",
     "12345678",
     "123456789",
     "1234567890",
-    "123123123",
     "1q2w3e4r",
     "1q2w3e4r5t",
     "1qaz2wsx",
     "22222222",
-    "55555555",
     "5201314520",
+    "55555555",
     "66666666",
     "66668888",
     "77777777",
     "87654321",
     "88888888",
-    "99999999",
     "987654321",
     "9876543210",
+    "99999999",
     "a1234567",
     "a12345678",
     "a123456789",
@@ -74,13 +89,13 @@ const COMMON: &[&str] = &[
     "letmein1",
     "letmein123",
     "michelle",
+    "p@ssw0rd",
+    "p@ssword",
+    "passw0rd",
     "password",
     "password1",
     "password12",
     "password123",
-    "passw0rd",
-    "p@ssw0rd",
-    "p@ssword",
     "princess",
     "qazwsxedc",
     "qq123456",
@@ -97,8 +112,8 @@ const COMMON: &[&str] = &[
     "trustno1",
     "welcome1",
     "welcome123",
-    "woaini520",
     "woaini1314",
+    "woaini520",
     "zxcvbnm1",
     "zxcvbnm123",
     "zxcvbnma",
@@ -127,6 +142,7 @@ pub(super) fn check(password: &str, username: &str) -> Result<(), AuthError> {
 
 /// Hashes and verifies off the runtime's threads, a bounded number at a time.
 pub(super) struct Hasher {
+    argon2: Argon2<'static>,
     /// A real hash of a password that nobody has: unknown names are verified against it, so that they take as long.
     decoy: Arc<str>,
     queue: Arc<Semaphore>,
@@ -134,25 +150,31 @@ pub(super) struct Hasher {
 }
 
 impl Hasher {
-    pub(super) fn new() -> Result<Self, AuthError> {
+    pub(super) fn new(hashing: Hashing) -> Result<Self, AuthError> {
+        let params = Params::new(hashing.memory_kib, hashing.passes, 1, None)
+            .map_err(|_| AuthError::Internal("the parameters of argon2 are out of its bounds"))?;
+        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        let workers = hashing.concurrency.max(1);
         Ok(Self {
-            decoy: hash(&random_token())?.into(),
-            queue: Arc::new(Semaphore::new(QUEUE)),
-            workers: Arc::new(Semaphore::new(WORKERS)),
+            decoy: hash(&argon2, &random_token())?.into(),
+            argon2,
+            queue: Arc::new(Semaphore::new(QUEUE + workers)),
+            workers: Arc::new(Semaphore::new(workers)),
         })
     }
 
     /// The PHC string of a password.
     pub(super) async fn hash(&self, password: SecretString) -> Result<String, AuthError> {
-        self.work(move || hash(password.expose_secret())).await?
+        let argon2 = self.argon2.clone();
+        self.work(move || hash(&argon2, password.expose_secret())).await?
     }
 
     /// Whether `password` is the one of `hash`; without a hash the same work is done and the answer is no.
     pub(super) async fn verify(&self, password: SecretString, hash: Option<String>) -> Result<bool, AuthError> {
-        let decoy = Arc::clone(&self.decoy);
+        let (argon2, decoy) = (self.argon2.clone(), Arc::clone(&self.decoy));
         self.work(move || {
             let known = hash.is_some();
-            let right = matches(password.expose_secret(), hash.as_deref().unwrap_or(&decoy))?;
+            let right = matches(&argon2, password.expose_secret(), hash.as_deref().unwrap_or(&decoy))?;
             Ok(known && right)
         })
         .await?
@@ -174,19 +196,17 @@ impl Hasher {
     }
 }
 
-fn hash(password: &str) -> Result<String, AuthError> {
-    let hash = Argon2::default()
-        .hash_password(password.as_bytes())
-        .map_err(|_| AuthError::Internal("argon2 failed to hash"))?;
+fn hash(argon2: &Argon2<'_>, password: &str) -> Result<String, AuthError> {
+    let hash = argon2.hash_password(password.as_bytes()).map_err(|_| AuthError::Internal("argon2 failed to hash"))?;
     Ok(hash.to_string())
 }
 
-fn matches(password: &str, hash: &str) -> Result<bool, AuthError> {
+fn matches(argon2: &Argon2<'_>, password: &str, hash: &str) -> Result<bool, AuthError> {
     let hash = PasswordHash::new(hash).map_err(|_| AuthError::Internal("a stored password hash cannot be read"))?;
     // No account has a longer one; checked here so that it costs the same.
     let fits = password.len() <= MAX_BYTES;
     let shown = if fits { password.as_bytes() } else { &[] };
-    Ok(Argon2::default().verify_password(shown, &hash).is_ok() && fits)
+    Ok(argon2.verify_password(shown, &hash).is_ok() && fits)
 }
 
 #[cfg(test)]
@@ -211,7 +231,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_right_password_matches() {
-        let hasher = Hasher::new().unwrap();
+        let hasher = Hasher::new(Hashing { memory_kib: 64, passes: 1, concurrency: 1 }).unwrap();
         let hash = hasher.hash("correct horse".into()).await.unwrap();
         assert!(hash.starts_with("$argon2id$"), "{hash}");
         assert_eq!(hasher.verify("correct horse".into(), Some(hash.clone())).await, Ok(true));

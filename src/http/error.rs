@@ -1,0 +1,198 @@
+//! The one table from errors to what clients are told: status, `code`, a sentence, and headers.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    http::{HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+
+use crate::{
+    domain::{
+        error::StoreError,
+        problem::{FieldError, Problem},
+    },
+    services::auth::AuthError,
+};
+
+/// What a handler fails with.
+#[derive(Debug)]
+pub(crate) struct ApiError {
+    problem: Problem,
+    retry_after: Option<Duration>,
+    /// For the log alone.
+    cause: Option<String>,
+}
+
+/// A problem that waits for its request id. [`super::trace::requests`] writes it, and logs it once.
+#[derive(Debug, Clone)]
+pub(super) struct Unwritten {
+    pub(super) problem: Arc<Problem>,
+    pub(super) cause: Option<Arc<str>>,
+}
+
+pub(crate) type Result<T, E = ApiError> = std::result::Result<T, E>;
+
+impl ApiError {
+    pub(crate) fn new(status: u16, code: &str, detail: impl Into<String>) -> Self {
+        Problem::new(status, code, detail).into()
+    }
+
+    /// 422 `invalid_field`.
+    pub(crate) fn field(field: &str, message: impl Into<String>) -> Self {
+        Problem::field(field, message).into()
+    }
+
+    /// 422 `unknown_field`.
+    pub(super) fn unknown_field(field: String, valid: Vec<String>) -> Self {
+        let mut problem = Problem::new(422, "unknown_field", format!("{field}: this field is not known"));
+        problem.errors.push(FieldError { field, message: "this field is not known".into(), valid });
+        problem.into()
+    }
+
+    /// What is not there, and what is not the caller's: not told apart.
+    pub(crate) fn not_found() -> Self {
+        Self::new(404, "not_found", "There is no such thing here.")
+    }
+
+    pub(super) fn method_not_allowed() -> Self {
+        Self::new(405, "method_not_allowed", "This address does not take this method.")
+    }
+
+    pub(super) fn missing_token() -> Self {
+        Self::new(401, "missing_token", "Log in first: this address needs a bearer token.")
+    }
+
+    pub(crate) fn forbidden() -> Self {
+        Self::new(403, "forbidden", "Only admins may do this.")
+    }
+
+    pub(super) fn overloaded() -> Self {
+        Self::new(503, "overloaded", "The server is busy. Try again in a moment.").retry_after(Duration::from_secs(1))
+    }
+
+    pub(super) fn shutting_down() -> Self {
+        Self::new(503, "shutting_down", "The server is shutting down.").retry_after(Duration::from_secs(5))
+    }
+
+    pub(super) fn too_slow() -> Self {
+        Self::new(408, "request_timeout", "The request's body did not arrive in time.")
+    }
+
+    pub(crate) fn too_large(limit: u64) -> Self {
+        Self::new(413, "payload_too_large", format!("The body is larger than {limit} bytes."))
+    }
+
+    pub(super) fn headers_too_large(limit: usize) -> Self {
+        Self::new(431, "headers_too_large", format!("The headers are larger than {limit} bytes."))
+    }
+
+    pub(crate) fn unsupported_media_type(expected: &str) -> Self {
+        Self::new(415, "unsupported_media_type", format!("The body must be {expected}."))
+    }
+
+    pub(super) fn malformed_json(detail: impl Into<String>) -> Self {
+        Self::new(400, "malformed_json", detail)
+    }
+
+    /// A defect; `cause` goes to the log.
+    pub(crate) fn internal(cause: impl Into<String>) -> Self {
+        Self::new(500, "internal", "Something went wrong inside the server.").because(cause)
+    }
+
+    pub(crate) fn retry_after(mut self, wait: Duration) -> Self {
+        self.retry_after = Some(wait);
+        self
+    }
+
+    fn because(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    #[cfg(test)]
+    pub(super) fn problem(&self) -> &Problem {
+        &self.problem
+    }
+}
+
+impl From<Problem> for ApiError {
+    fn from(problem: Problem) -> Self {
+        Self { problem, retry_after: None, cause: None }
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NotFound => Self::not_found(),
+            StoreError::Conflict(what) => {
+                Self::new(409, "conflict", "Something else changed it at the same time. Read it again.").because(what)
+            }
+            StoreError::Unavailable(cause) => {
+                Self::new(503, "store_unavailable", "The server cannot reach its storage right now.")
+                    .retry_after(Duration::from_secs(1))
+                    .because(cause)
+            }
+        }
+    }
+}
+
+impl From<AuthError> for ApiError {
+    fn from(error: AuthError) -> Self {
+        match error {
+            AuthError::InvalidField { field, message } => Self::field(field, message),
+            AuthError::WeakPassword(why) => {
+                let mut problem = Problem::new(422, "weak_password", why);
+                problem.errors.push(FieldError { field: "password".into(), message: why.into(), valid: Vec::new() });
+                problem.into()
+            }
+            AuthError::InvalidAdminCode => {
+                Self::new(403, "invalid_admin_code", "The invite code for admins is missing or wrong.")
+            }
+            AuthError::UsernameTaken => Self::new(409, "username_taken", "Someone else has this user name."),
+            AuthError::InvalidCredentials => {
+                Self::new(401, "invalid_credentials", "The user name or the password is wrong.")
+            }
+            AuthError::TooManyAttempts { retry_after } => {
+                Self::new(429, "rate_limited", "Too many attempts. Wait a moment before the next one.")
+                    .retry_after(retry_after)
+            }
+            AuthError::RefreshReused => Self::new(
+                401,
+                "refresh_reused",
+                "This refresh token was used before. All tokens of that login are revoked now: log in again.",
+            ),
+            AuthError::InvalidToken => Self::new(401, "invalid_token", "The token is not valid."),
+            AuthError::TokenExpired => Self::new(401, "token_expired", "The token has expired."),
+            AuthError::Overloaded => Self::overloaded(),
+            AuthError::Store(error) => error.into(),
+            AuthError::Internal(cause) => Self::internal(cause),
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = status.into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(wait) = self.retry_after {
+            // Rounded up: who comes back on the second must find it granted.
+            let seconds = wait.as_millis().div_ceil(1000).max(1);
+            insert(&mut response, header::RETRY_AFTER, &seconds.to_string());
+        }
+        response
+            .extensions_mut()
+            .insert(Unwritten { problem: Arc::new(self.problem), cause: self.cause.map(Into::into) });
+        response
+    }
+}
+
+fn insert(response: &mut Response, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().insert(name, value);
+    }
+}

@@ -1,0 +1,89 @@
+//! The OpenAPI document: what the handlers say of themselves, and what holds for many of them.
+
+use utoipa::{
+    OpenApi, ToSchema as _,
+    openapi::{
+        Content, Ref, RefOr, ResponseBuilder,
+        path::Operation,
+        security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
+    },
+};
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::domain::{event::TurnEvent, problem::Problem};
+
+const BEARER: &str = "bearer";
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "askback",
+        description = "Answers questions from documents with citations that can be checked, and asks back when the \
+                       evidence says that the question is ambiguous."
+    ),
+    components(schemas(Problem, TurnEvent))
+)]
+struct Base;
+
+/// The document without routes.
+pub(super) fn base() -> utoipa::openapi::OpenApi {
+    let mut document = Base::openapi();
+    let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
+    document.components.get_or_insert_default().add_security_scheme(BEARER, SecurityScheme::Http(scheme));
+    document
+}
+
+/// Says of every route of `router` that it needs a token, or an admin's.
+pub(super) fn guarded<S: Clone + Send + Sync + 'static>(mut router: OpenApiRouter<S>, by: &str) -> OpenApiRouter<S> {
+    for operation in operations(router.get_openapi_mut()) {
+        operation.security = Some(vec![SecurityRequirement::new(BEARER, [] as [&str; 0])]);
+        describe(operation, "401", "`missing_token`, `invalid_token`, `token_expired`");
+        if by == "admin" {
+            describe(operation, "403", "`forbidden`");
+        }
+    }
+    router
+}
+
+/// Adds what every route may answer, and the shape of all errors.
+pub(super) fn complete(document: &mut utoipa::openapi::OpenApi) {
+    for operation in operations(document) {
+        if let Some(RefOr::T(body)) = &operation.request_body {
+            describe_body(operation, body.content.contains_key("application/json"));
+        }
+        describe(operation, "503", "`overloaded`, `store_unavailable`, `shutting_down`");
+        describe(operation, "default", "Any other error");
+        for (status, response) in &mut operation.responses.responses {
+            let RefOr::T(response) = response else { continue };
+            let is_error = status == "default" || status.starts_with(['4', '5']);
+            if is_error && response.content.is_empty() {
+                let schema = Ref::from_schema_name(Problem::name());
+                response.content.insert("application/problem+json".into(), RefOr::T(Content::new(Some(schema))));
+            }
+        }
+    }
+}
+
+fn describe_body(operation: &mut Operation, is_json: bool) {
+    if is_json {
+        describe(operation, "400", "`malformed_json`");
+    }
+    describe(operation, "413", "`payload_too_large`");
+    describe(operation, "415", "`unsupported_media_type`");
+    describe(operation, "422", "`invalid_field`, `unknown_field`");
+}
+
+/// Adds a response unless the handler describes it itself.
+fn describe(operation: &mut Operation, status: &str, codes: &str) {
+    operation
+        .responses
+        .responses
+        .entry(status.to_owned())
+        .or_insert_with(|| RefOr::T(ResponseBuilder::new().description(codes).build()));
+}
+
+fn operations(document: &mut utoipa::openapi::OpenApi) -> impl Iterator<Item = &mut Operation> {
+    document.paths.paths.values_mut().flat_map(|item| {
+        [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete].into_iter().flatten()
+    })
+}

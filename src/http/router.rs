@@ -1,0 +1,102 @@
+//! Every route on one screen. A route needs a caller unless it stands under `public`.
+
+use std::{
+    any::Any,
+    sync::{Arc, LazyLock},
+};
+
+use axum::{
+    Router,
+    http::{Method, header},
+    middleware::{from_fn, from_fn_with_state},
+    response::{IntoResponse as _, Response},
+};
+use bytes::Bytes;
+use tower_http::{catch_panic::CatchPanicLayer, cors::CorsLayer};
+use utoipa::openapi::OpenApi;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_swagger_ui::SwaggerUi;
+
+use super::{
+    api::{auth, health},
+    error::ApiError,
+    guard, openapi,
+    state::App,
+    trace,
+};
+
+type Routes = OpenApiRouter<Arc<App>>;
+
+fn public() -> Routes {
+    Routes::default()
+        .routes(routes!(auth::register))
+        .routes(routes!(auth::login))
+        .routes(routes!(auth::refresh))
+        .routes(routes!(auth::logout))
+        .routes(routes!(health::healthz))
+        .routes(routes!(health::readyz))
+        .routes(routes!(health::metrics))
+        .routes(routes!(health::openapi))
+}
+
+fn signed_in() -> Routes {
+    Routes::default().routes(routes!(auth::me))
+}
+
+fn admin() -> Routes {
+    Routes::default()
+}
+
+/// The whole API over `app`.
+pub fn router(app: Arc<App>) -> Router {
+    let admin = admin().route_layer(from_fn(guard::admin));
+    let guarded = signed_in().merge(admin).route_layer(from_fn_with_state(Arc::clone(&app), guard::signed_in));
+    let (routes, _) = public().merge(guarded).split_for_parts();
+    let viewer = SwaggerUi::new("/docs").config(utoipa_swagger_ui::Config::from("/openapi.json"));
+    let cors = cors(&app);
+    routes
+        .merge(viewer)
+        .layer(from_fn_with_state(Arc::clone(&app), guard::admission))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(cors)
+        .layer(from_fn(guard::security_headers))
+        .layer(from_fn(trace::requests))
+        .with_state(app)
+}
+
+/// The OpenAPI document of all routes.
+#[must_use]
+pub fn document() -> OpenApi {
+    let admin = openapi::guarded(admin(), "admin");
+    let signed_in = openapi::guarded(signed_in(), "caller");
+    let routes = Routes::with_openapi(openapi::base()).merge(public()).merge(signed_in).merge(admin);
+    let mut document = routes.into_openapi();
+    openapi::complete(&mut document);
+    document
+}
+
+/// The document as it is served, written once.
+pub(super) fn document_json() -> Bytes {
+    static JSON: LazyLock<Bytes> = LazyLock::new(|| document().to_json().unwrap_or_default().into());
+    JSON.clone()
+}
+
+fn cors(app: &App) -> CorsLayer {
+    if app.origins.is_empty() {
+        return CorsLayer::new();
+    }
+    CorsLayer::new()
+        .allow_origin(app.origins.clone())
+        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
+        .allow_headers([
+            header::AUTHORIZATION,
+            header::CONTENT_TYPE,
+            header::HeaderName::from_static("idempotency-key"),
+        ])
+        .expose_headers([header::RETRY_AFTER, header::HeaderName::from_static("x-request-id")])
+}
+
+fn panicked(panic: Box<dyn Any + Send>) -> Response {
+    let words = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    ApiError::internal(format!("panicked: {}", words.unwrap_or("without words"))).into_response()
+}

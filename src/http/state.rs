@@ -1,0 +1,83 @@
+//! What handlers share.
+
+use std::time::Duration;
+
+use axum::http::HeaderValue;
+use futures::future::BoxFuture;
+use serde::Serialize;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::services::auth::Accounts;
+
+/// Everything that a handler may reach. Made by boot, shared by all requests.
+pub struct App {
+    /// Who may come in.
+    pub accounts: Accounts,
+    /// What is too much.
+    pub limits: Limits,
+    /// Room for requests whose answer has not begun: as many as [`Limits::requests`].
+    pub places: Semaphore,
+    /// Cancelled when the server begins to shut down.
+    pub shutdown: CancellationToken,
+    /// Origins whose pages may call; none: CORS is off.
+    pub origins: Vec<HeaderValue>,
+    /// Asks every engine and model how it is. Bounded in time by whoever makes it.
+    pub components: Box<dyn Fn() -> BoxFuture<'static, Vec<Component>> + Send + Sync>,
+    /// Renders the metrics in Prometheus' text format.
+    pub metrics: Box<dyn Fn() -> String + Send + Sync>,
+}
+
+/// An engine or a model, as `/readyz` names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct Component {
+    /// What it does: `storage`, `index`, `embedder`, `chat_model`, …
+    #[schema(example = "chat_model")]
+    pub role: String,
+    /// Which one it is.
+    #[schema(example = "builtin")]
+    pub name: String,
+    /// Whether it works.
+    pub ready: bool,
+    /// Whether the server is of no use without it. A model that is down is not: the built-in one takes over.
+    pub required: bool,
+}
+
+/// What is too much, of the doors.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Bytes of a JSON body.
+    pub json_bytes: usize,
+    /// Characters of a message.
+    pub message_chars: usize,
+    /// Bytes of an uploaded file.
+    pub upload_bytes: u64,
+    /// Bytes of a request's headers.
+    pub header_bytes: usize,
+    /// Requests whose answer has not begun; more get 503.
+    pub requests: usize,
+    /// Open connections; more wait to be accepted.
+    pub connections: usize,
+    /// Time for the head of a request, for a JSON body, and between two pieces of an upload.
+    pub read_timeout: Duration,
+    /// Longest silence of an event stream.
+    pub keep_alive: Duration,
+    /// Time that running requests have to end at shutdown.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            json_bytes: 1 << 20,
+            message_chars: 32_000,
+            upload_bytes: 100 << 20,
+            header_bytes: 16 << 10,
+            requests: 1024,
+            connections: 8192,
+            read_timeout: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(10),
+            drain: Duration::from_secs(20),
+        }
+    }
+}
