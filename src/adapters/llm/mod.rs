@@ -1,1 +1,13 @@
-//! The llm adapters.
+//! Chat models: any OpenAI-compatible server.
+
+mod chat;
+mod client;
+mod decode;
+mod failure;
+mod sse;
+mod wire;
+
+pub use self::{
+    chat::OpenAiChat,
+    client::{Client, ClientError, Limits},
+};

@@ -1,0 +1,343 @@
+//! From the bytes of an answer to [`ModelEvent`]s, without I/O.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use super::{
+    failure::upstream_error,
+    sse::SseParser,
+    wire::{Chunk, Delta, Fragment},
+};
+use crate::domain::{
+    error::ModelError,
+    model::{ModelEvent, ToolCall, Usage},
+};
+
+/// Longest event of a stream, in bytes.
+const EVENT_LIMIT: usize = 1 << 20;
+/// Most calls of one answer.
+const CALL_LIMIT: usize = 64;
+/// Most bytes of one call's arguments.
+const ARGUMENTS_LIMIT: usize = 1 << 20;
+
+/// Reads one answer.
+#[derive(Debug)]
+pub(super) struct Decoder {
+    parser: SseParser,
+    ready: VecDeque<ModelEvent>,
+    calls: Vec<ToolCall>,
+    /// The index that the server gave each call.
+    indices: Vec<Option<u32>>,
+    spoke: bool,
+    finish_reason: Option<String>,
+    usage: Option<Usage>,
+    ended: bool,
+}
+
+impl Decoder {
+    pub(super) const fn new() -> Self {
+        Self {
+            parser: SseParser::new(EVENT_LIMIT),
+            ready: VecDeque::new(),
+            calls: Vec::new(),
+            indices: Vec::new(),
+            spoke: false,
+            finish_reason: None,
+            usage: None,
+            ended: false,
+        }
+    }
+
+    /// The next event that is whole.
+    pub(super) fn pop(&mut self) -> Option<ModelEvent> {
+        self.ready.pop_front()
+    }
+
+    /// Whether the model has said why it ended; the token count or the end of the stream may still come.
+    pub(super) const fn is_finished(&self) -> bool {
+        self.finish_reason.is_some()
+    }
+
+    /// Whether `End` was given out or waits to be.
+    pub(super) const fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Takes bytes of an event stream. Gives whether they completed an event.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<bool, ModelError> {
+        let events = self.parser.push(bytes).map_err(|error| ModelError::BadResponse(error.to_string()))?;
+        for data in &events {
+            self.event(data)?;
+        }
+        Ok(!events.is_empty())
+    }
+
+    /// Takes a whole JSON answer, which servers that cannot stream give.
+    pub(super) fn whole(&mut self, body: &[u8]) -> Result<(), ModelError> {
+        self.chunk(body)?;
+        self.finish()
+    }
+
+    /// The bytes are over.
+    pub(super) fn finish(&mut self) -> Result<(), ModelError> {
+        if let Some(data) = self.parser.finish().map_err(|error| ModelError::BadResponse(error.to_string()))? {
+            self.event(&data)?;
+        }
+        if self.ended {
+            return Ok(());
+        }
+        match self.finish_reason.take() {
+            Some(reason) => self.end(reason),
+            None => Err(ModelError::BadResponse("the stream ended without completion".into())),
+        }
+    }
+
+    fn event(&mut self, data: &str) -> Result<(), ModelError> {
+        if self.ended {
+            return Ok(());
+        }
+        if data.trim() != "[DONE]" {
+            return self.chunk(data.as_bytes());
+        }
+        match self.finish_reason.take() {
+            Some(reason) => self.end(reason),
+            None if !self.calls.is_empty() => self.end("tool_calls".into()),
+            None if self.spoke => self.end("stop".into()),
+            None => Err(ModelError::BadResponse("the stream was done before it said anything".into())),
+        }
+    }
+
+    fn chunk(&mut self, json: &[u8]) -> Result<(), ModelError> {
+        let chunk: Chunk = serde_json::from_slice(json)
+            .map_err(|error| ModelError::BadResponse(format!("not the JSON of an answer: {error}")))?;
+        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+            return Err(upstream_error(None, &error, None));
+        }
+        if let Some(usage) = chunk.usage {
+            self.usage = Some(usage.into());
+        }
+        for choice in chunk.choices.into_iter().filter(|choice| choice.index == 0) {
+            self.delta(choice.delta)?;
+            if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
+                self.finish_reason = Some(reason);
+            }
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, delta: Delta) -> Result<(), ModelError> {
+        if let Some(reasoning) = delta.reasoning_content.filter(|text| !text.is_empty()) {
+            self.ready.push_back(ModelEvent::Reasoning(reasoning));
+        }
+        if let Some(text) = delta.content.map(super::wire::Content::into_text).filter(|text| !text.is_empty()) {
+            self.spoke = true;
+            self.ready.push_back(ModelEvent::Text(text));
+        }
+        delta.tool_calls.into_iter().try_for_each(|fragment| self.fragment(fragment))
+    }
+
+    /// Joins a fragment to the call that it continues: the one of its index, unless its id says that it is another
+    /// (some servers give all calls the index 0); without an index the one of its id, else the last.
+    fn fragment(&mut self, fragment: Fragment) -> Result<(), ModelError> {
+        let id = fragment.id.filter(|id| !id.is_empty());
+        let same_id = |call: &ToolCall| id.as_ref().is_none_or(|id| call.id.is_empty() || call.id == *id);
+        let place = match (fragment.index, &id) {
+            (Some(index), _) => (0..self.calls.len())
+                .rev()
+                .find(|&place| self.indices[place] == Some(index) && same_id(&self.calls[place])),
+            (None, Some(id)) => self.calls.iter().position(|call| call.id == *id),
+            // A name without index and id begins a call; arguments alone continue the last one.
+            (None, None) if fragment.function.name.is_some() => None,
+            (None, None) => self.calls.len().checked_sub(1),
+        };
+        let place = match place {
+            Some(place) => place,
+            None if self.calls.len() == CALL_LIMIT => {
+                return Err(ModelError::BadResponse(format!("more than {CALL_LIMIT} tool calls")));
+            }
+            None => {
+                let call = ToolCall { id: String::new(), name: String::new(), arguments: String::new() };
+                self.calls.push(call);
+                self.indices.push(fragment.index);
+                self.calls.len() - 1
+            }
+        };
+        let call = &mut self.calls[place];
+        if let Some(id) = id {
+            call.id = id;
+        }
+        match fragment.function.name {
+            // Some servers repeat the name in every fragment.
+            Some(name) if name != call.name => call.name.push_str(&name),
+            _ => {}
+        }
+        match fragment.function.arguments {
+            None | Some(Value::Null) => {}
+            Some(Value::String(piece)) => call.arguments.push_str(&piece),
+            Some(whole) => call.arguments = whole.to_string(),
+        }
+        if call.arguments.len() + call.name.len() > ARGUMENTS_LIMIT {
+            return Err(ModelError::BadResponse(format!("a tool call of more than {ARGUMENTS_LIMIT} bytes")));
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, finish_reason: String) -> Result<(), ModelError> {
+        for mut call in std::mem::take(&mut self.calls) {
+            if call.name.is_empty() {
+                return Err(ModelError::BadResponse("a tool call without a name".into()));
+            }
+            if call.id.is_empty() {
+                call.id = format!("call_{:016x}", rand::random::<u64>());
+            }
+            if call.arguments.is_empty() {
+                call.arguments.push_str("{}");
+            }
+            self.ready.push_back(ModelEvent::Call(call));
+        }
+        self.ready.push_back(ModelEvent::End { finish_reason, usage: self.usage });
+        self.ended = true;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode(pieces: &[&[u8]]) -> Result<Vec<ModelEvent>, ModelError> {
+        let mut decoder = Decoder::new();
+        for piece in pieces {
+            decoder.push(piece)?;
+        }
+        decoder.finish()?;
+        Ok(std::iter::from_fn(|| decoder.pop()).collect())
+    }
+
+    fn data(lines: &[&str]) -> String {
+        lines.iter().map(|line| format!("data: {line}\n\n")).collect()
+    }
+
+    fn end(reason: &str, usage: Option<Usage>) -> ModelEvent {
+        ModelEvent::End { finish_reason: reason.into(), usage }
+    }
+
+    fn call(id: &str, name: &str, arguments: &str) -> ModelEvent {
+        ModelEvent::Call(ToolCall { id: id.into(), name: name.into(), arguments: arguments.into() })
+    }
+
+    const RECORDED: &str = concat!(
+        ": keep-alive\r\n\r\n",
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}]}\r\n\r\n",
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"reasoning_content\":\"想一想\"}}]}\r\n\r\n",
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"保修期 is \"}}]}\n\n",
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"two years 🦀\"}}]}\n\n",
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"type\":\"function\",\"function\":{\"name\":\"find\",\"arguments\":\"\"}}]}}]}\n\n",
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":1,\"id\":\"b\",\"function\":{\"name\":\"open\",\"arguments\":\"{\\\"n\\\"\"}}]}}]}\n\n",
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{\\\"q\\\":\\\"保\"}}]}}]}\n\n",
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":1,\"function\":{\"arguments\":\":1}\"}},{\"index\":0,\"function\":{\"arguments\":\"修\\\"}\"}}]}}]}\n\n",
+        "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n",
+        "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":9,\"total_tokens\":16}}\n\n",
+        "data: [DONE]\n\n",
+    );
+
+    #[test]
+    fn every_split_of_a_recorded_stream_gives_the_same_events() {
+        let expected = vec![
+            ModelEvent::Reasoning("想一想".into()),
+            ModelEvent::Text("保修期 is ".into()),
+            ModelEvent::Text("two years 🦀".into()),
+            call("a", "find", "{\"q\":\"保修\"}"),
+            call("b", "open", "{\"n\":1}"),
+            end("tool_calls", Some(Usage { prompt_tokens: 7, completion_tokens: 9 })),
+        ];
+        let bytes = RECORDED.as_bytes();
+        for cut in 0..=bytes.len() {
+            assert_eq!(decode(&[&bytes[..cut], &bytes[cut..]]), Ok(expected.clone()), "cut at {cut}");
+        }
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        assert_eq!(decode(&single), Ok(expected));
+    }
+
+    #[test]
+    fn calls_that_share_an_index_are_told_apart_by_id() {
+        let stream = data(&[
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"b","function":{"name":"f","arguments":"{\"x\":"}}]}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"2}"}}]},"finish_reason":"stop"}]}"#,
+        ]);
+        assert_eq!(
+            decode(&[stream.as_bytes()]),
+            Ok(vec![call("a", "f", "{}"), call("b", "f", "{\"x\":2}"), end("stop", None)])
+        );
+    }
+
+    #[test]
+    fn arguments_may_be_an_object_and_the_name_repeated() {
+        let stream = data(&[
+            r#"{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"f"}}]}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":{"x":1}}}]}}]}"#,
+            "[DONE]",
+        ]);
+        assert_eq!(decode(&[stream.as_bytes()]), Ok(vec![call("a", "f", "{\"x\":1}"), end("tool_calls", None)]));
+    }
+
+    #[test]
+    fn a_missing_done_after_the_finish_reason_is_fine() {
+        let stream =
+            r#"data: {"choices":[{"delta":{"content":[{"type":"text","text":"yes"}]},"finish_reason":"stop"}]}"#;
+        assert_eq!(decode(&[stream.as_bytes()]), Ok(vec![ModelEvent::Text("yes".into()), end("stop", None)]));
+    }
+
+    #[test]
+    fn nothing_follows_the_end() {
+        let stream = data(&[
+            r#"{"choices":[{"delta":{"content":"yes"},"finish_reason":"stop"}]}"#,
+            "[DONE]",
+            r#"{"choices":[{"delta":{"content":"more"}}]}"#,
+            "[DONE]",
+        ]);
+        assert_eq!(decode(&[stream.as_bytes()]), Ok(vec![ModelEvent::Text("yes".into()), end("stop", None)]));
+    }
+
+    #[test]
+    fn an_answer_that_is_none_is_a_bad_response() {
+        for stream in [
+            "",
+            "data: [DONE]\n\n",
+            "data: {\"choices\":[{\"delta\":{\"content\":\"cut\"}}]}\n\n",
+            "data: {\"choices\":[{\n\n",
+            "<html>busy</html>",
+            "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{}\"}}]},\"finish_reason\":\"stop\"}]}\n\n",
+        ] {
+            assert!(matches!(decode(&[stream.as_bytes()]), Err(ModelError::BadResponse(_))), "{stream}");
+        }
+    }
+
+    #[test]
+    fn an_error_inside_the_stream_keeps_its_class() {
+        let classes = [
+            (r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#, "context too long"),
+            (r#"{"error":{"message":"m","type":"rate_limit_error"}}"#, "rate limited"),
+            (r#"{"error":{"message":"m","type":"overloaded_error"}}"#, "model unavailable"),
+            (r#"{"error":{"message":"m","code":503}}"#, "model unavailable"),
+            (r#"{"error":{"message":"m","code":401}}"#, "model refused"),
+        ];
+        for (chunk, class) in classes {
+            let error = decode(&[data(&[chunk]).as_bytes()]).unwrap_err().to_string();
+            assert!(error.starts_with(class), "{chunk}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_whole_answer_reads_like_a_stream() {
+        let body = br#"{"choices":[{"index":0,"message":{"role":"assistant","content":"yes","tool_calls":null},
+            "finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#;
+        let mut decoder = Decoder::new();
+        decoder.whole(body).unwrap();
+        let events: Vec<_> = std::iter::from_fn(|| decoder.pop()).collect();
+        let usage = Some(Usage { prompt_tokens: 1, completion_tokens: 2 });
+        assert_eq!(events, [ModelEvent::Text("yes".into()), end("stop", usage)]);
+    }
+}
