@@ -76,7 +76,10 @@ async fn a_whole_answer_to_a_stream_request_is_read() {
 async fn each_refusal_has_its_class_and_no_key() {
     let body = |message: &str| json!({"error": {"message": message}});
     let refusals = [
-        (Reply::json(401, &body("Incorrect API key: sk-canary")), "model refused: status 401: Incorrect API key: [key]"),
+        (
+            Reply::json(401, &body("Incorrect API key: sk-canary")),
+            "model refused: status 401: Incorrect API key: [key]",
+        ),
         (Reply::json(403, &body("no access")), "model refused: status 403: no access"),
         (Reply::json(404, &body("no such model")), "model refused: status 404: no such model"),
         (Reply::json(400, &body("maximum context length is 8192")), "context too long: status 400"),
@@ -143,7 +146,11 @@ async fn every_wait_is_bounded() {
     let cases = [
         (silent(), Limits { first_token: SHORT, ..LIMITS }, "no first token in time"),
         (Reply::says_and_hangs(&["two"]), Limits { between_tokens: SHORT, ..LIMITS }, "the model paused for too long"),
-        (Reply::says_and_hangs(&["two"]), Limits { total: SHORT, ..LIMITS }, "the answer took longer than it may in all"),
+        (
+            Reply::says_and_hangs(&["two"]),
+            Limits { total: SHORT, ..LIMITS },
+            "the answer took longer than it may in all",
+        ),
     ];
     for (reply, limits, words) in cases {
         let server = FakeOpenAi::start(vec![reply]).await;

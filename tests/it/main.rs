@@ -11,4 +11,5 @@
 )]
 
 mod contract;
+mod llm;
 mod support;

@@ -44,7 +44,7 @@ impl OpenAiChat {
         let late = || ModelError::Timeout("no first token in time".into());
         let body = timeout_at(first_by, self.client.open(&Request::new(&self.model, request))).await;
         let mut answer = Answer::new(body.map_err(|_| late())??, total)?;
-        let first = timeout_at(first_by, answer.next(limits.first_token)).await.map_err(|_| late())??;
+        let first = timeout_at(first_by, answer.next(limits.total)).await.map_err(|_| late())??;
         let first = first.ok_or_else(|| ModelError::BadResponse("an answer without anything in it".into()))?;
         Ok((first, answer))
     }
