@@ -1,0 +1,181 @@
+//! Ending a turn: one transaction that releases the session and writes the answer with all that hangs on it.
+
+use super::{
+    super::sql::{Sql, Tx, unreadable},
+    hitl, log,
+};
+use crate::domain::{
+    chat::{Citation, Finish, MessagePart},
+    error::StoreError,
+    hitl::Settlement,
+    id::{MessageId, RunId, UserId},
+    trace::RagTrace,
+};
+
+pub(super) async fn finish(tx: &mut Tx, finish: Finish) -> Result<(), StoreError> {
+    if !finish.status.is_terminal() {
+        return Err(StoreError::Conflict("a run does not end so"));
+    }
+    let something_said = !finish.content.is_empty();
+    release(tx, &finish, something_said).await?;
+    if something_said {
+        write_message(tx, &finish).await?;
+        add_parts(tx, finish.message, finish.run, &finish.parts).await?;
+        add_citations(tx, finish.message, &finish.citations).await?;
+    } else {
+        remove_message(tx, &finish).await?;
+    }
+    if let Some(trace) = &finish.trace {
+        add_trace(tx, finish.run, trace).await?;
+    }
+    settle(tx, &finish).await?;
+    if let Some(ask) = &finish.ask {
+        hitl::ask(tx, finish.session, finish.message, ask, finish.now).await?;
+    }
+    let last_seq = (!finish.frames.lines.is_empty()).then_some(finish.frames.last_seq);
+    let user = end_run(tx, &finish, something_said, last_seq).await?;
+    if last_seq.is_some() {
+        log::append_last(tx, finish.frames).await?;
+    }
+    for event in finish.told {
+        Sql::new(TELL).bind(event).bind(user).bind(finish.run).run(tx).await?;
+    }
+    Ok(())
+}
+
+// A removed answer gives its place in the order back. The leaf is left alone when the user looks at another branch.
+const RELEASE: &str = "
+update sessions
+set running_run = null, updated_at = $3, message_count = message_count + $4, next_ord = next_ord - $5,
+    active_leaf = case when active_leaf = $6 then $7 else active_leaf end
+where id = $1 and running_run = $2";
+
+async fn release(tx: &mut Tx, finish: &Finish, something_said: bool) -> Result<(), StoreError> {
+    let leaf = if something_said { finish.message } else { finish.human };
+    let released = Sql::new(RELEASE)
+        .bind(finish.session)
+        .bind(finish.run)
+        .bind(finish.now)
+        .bind(i64::from(something_said))
+        .bind(i64::from(!something_said))
+        .bind(finish.message)
+        .bind(leaf)
+        .run(tx)
+        .await?;
+    if released == 0 { Err(FENCED) } else { Ok(()) }
+}
+
+const FENCED: StoreError = StoreError::Conflict("the run is not this owner's any more");
+
+const WRITE_MESSAGE: &str = "
+update messages
+set content = $3, status = $4, model = coalesce($5, model), finish_reason = $6, usage = $7, timings = $8
+where id = $1 and run_id = $2 and status = 'running'";
+
+async fn write_message(tx: &mut Tx, finish: &Finish) -> Result<(), StoreError> {
+    let written = Sql::new(WRITE_MESSAGE)
+        .bind(finish.message)
+        .bind(finish.run)
+        .bind(finish.content.as_str())
+        .bind(finish.status.as_str())
+        .bind(finish.model.as_deref())
+        .bind(finish.finish_reason.as_deref())
+        .json_opt(finish.usage.as_ref())
+        .json_opt(finish.timings.as_ref())
+        .run(tx)
+        .await?;
+    if written == 0 { Err(FENCED) } else { Ok(()) }
+}
+
+const REMOVE_MESSAGE: &str = "delete from messages where id = $1 and run_id = $2 and status = 'running'";
+
+async fn remove_message(tx: &mut Tx, finish: &Finish) -> Result<(), StoreError> {
+    let removed = Sql::new(REMOVE_MESSAGE).bind(finish.message).bind(finish.run).run(tx).await?;
+    if removed == 0 { Err(FENCED) } else { Ok(()) }
+}
+
+const ADD_PART: &str = "insert into message_parts (message_id, no, run_id, kind, body) values ($1, $2, $3, $4, $5)";
+
+async fn add_parts(tx: &mut Tx, message: MessageId, run: RunId, parts: &[MessagePart]) -> Result<(), StoreError> {
+    for (no, part) in parts.iter().enumerate() {
+        let kind = match part {
+            MessagePart::Text { .. } => "text",
+            MessagePart::Reasoning { .. } => "reasoning",
+            MessagePart::ToolCall { .. } => "tool_call",
+            MessagePart::ToolResult { .. } => "tool_result",
+        };
+        Sql::new(ADD_PART).bind(message).bind(no + 1).bind(run).bind(kind).json(part).run(tx).await?;
+    }
+    Ok(())
+}
+
+const ADD_CITATION: &str = "
+insert into citations (message_id, marker, document_id, version_no, filename, page, char_start, char_end, quote,
+                       quote_sha256)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+
+async fn add_citations(tx: &mut Tx, message: MessageId, citations: &[Citation]) -> Result<(), StoreError> {
+    for citation in citations {
+        Sql::new(ADD_CITATION)
+            .bind(message)
+            .bind(citation.marker)
+            .bind(citation.document_id)
+            .bind(citation.version)
+            .bind(citation.filename.as_str())
+            .bind(citation.page.as_deref())
+            .bind(citation.start)
+            .bind(citation.end)
+            .bind(citation.quote.as_str())
+            .bind(citation.quote_sha256.as_str())
+            .run(tx)
+            .await?;
+    }
+    Ok(())
+}
+
+const ADD_TRACE: &str = "insert into traces (run_id, body) values ($1, $2)";
+
+async fn add_trace(tx: &mut Tx, run: RunId, trace: &RagTrace) -> Result<(), StoreError> {
+    let body = serde_json::to_vec(trace).map_err(|error| unreadable("trace", error))?;
+    Sql::new(ADD_TRACE).bind(run).bind(body).run(tx).await.map(|_| ())
+}
+
+/// Settles the question that the run says it had taken; one that it had taken and does not speak of opens again.
+async fn settle(tx: &mut Tx, finish: &Finish) -> Result<(), StoreError> {
+    if let Some((id, settlement, reason)) = &finish.settle {
+        hitl::settle(tx, *id, (*settlement, reason), finish.run, finish.human, finish.now).await?;
+    }
+    for id in hitl::still_taken(tx, finish.session, finish.run).await? {
+        let reopened = (Settlement::Reopened, "the run ended without judging the reply");
+        hitl::settle(tx, id, reopened, finish.run, finish.human, finish.now).await?;
+    }
+    Ok(())
+}
+
+const END_RUN: &str = "
+update runs
+set status = $3, error = $4, ended_at = $5, message_id = case when $6 then message_id else null end,
+    last_seq = coalesce($7, (select max(e.last_seq) from run_events e where e.run_id = runs.id), 0)
+where id = $1 and status = 'running' and owner = $2
+returning user_id";
+
+async fn end_run(
+    tx: &mut Tx,
+    finish: &Finish,
+    something_said: bool,
+    last_seq: Option<u64>,
+) -> Result<UserId, StoreError> {
+    let ended = Sql::new(END_RUN)
+        .bind(finish.run)
+        .bind(finish.owner.as_str())
+        .bind(finish.status.as_str())
+        .json_opt(finish.error.as_ref())
+        .bind(finish.now)
+        .bind(something_said)
+        .bind(last_seq.map(u64::cast_signed))
+        .maybe::<(UserId,)>(tx)
+        .await?;
+    ended.map(|(user,)| user).ok_or(FENCED)
+}
+
+const TELL: &str = "update background_events set told_in = $3 where id = $1 and user_id = $2 and told_in is null";

@@ -1,0 +1,70 @@
+//! Run logs: what watchers have seen, and can see again.
+
+use sqlx::FromRow;
+
+use super::super::sql::{Sql, Tx, unsigned};
+use crate::domain::{error::StoreError, id::RunId, run::FrameBatch};
+
+const APPEND: &str = "
+insert into run_events (run_id, first_seq, last_seq, frames)
+select r.id, $2, $3, $4 from runs r where r.id = $1 and r.status in ('queued', 'running') and r.owner = $5
+on conflict (run_id, first_seq) do update set last_seq = excluded.last_seq, frames = excluded.frames";
+
+// The share lock makes a fenced owner wait for the `finish` that fences it, and then find the run ended.
+const APPEND_POSTGRES: &str = "
+insert into run_events (run_id, first_seq, last_seq, frames)
+select r.id, $2, $3, $4 from runs r where r.id = $1 and r.status in ('queued', 'running') and r.owner = $5 for share
+on conflict (run_id, first_seq) do update set last_seq = excluded.last_seq, frames = excluded.frames";
+
+/// Appends frames; gives the runs that take none any more. A batch may be sent again after an unclear failure.
+pub(super) async fn append(tx: &mut Tx, batches: Vec<FrameBatch>) -> Result<Vec<RunId>, StoreError> {
+    let mut dropped = Vec::new();
+    for batch in batches {
+        let run = batch.run;
+        if bound(Sql::each(APPEND, APPEND_POSTGRES), batch).run(tx).await? == 0 && !dropped.contains(&run) {
+            dropped.push(run);
+        }
+    }
+    Ok(dropped)
+}
+
+const APPEND_LAST: &str = "
+insert into run_events (run_id, first_seq, last_seq, frames)
+select r.id, $2, $3, $4 from runs r where r.id = $1 and r.owner = $5
+on conflict (run_id, first_seq) do update set last_seq = excluded.last_seq, frames = excluded.frames";
+
+/// The frames that a run ends with, within the transaction that ends it.
+pub(super) async fn append_last(tx: &mut Tx, batch: FrameBatch) -> Result<(), StoreError> {
+    bound(Sql::new(APPEND_LAST), batch).run(tx).await.map(|_| ())
+}
+
+fn bound(sql: Sql, batch: FrameBatch) -> Sql {
+    sql.bind(batch.run).bind(batch.first_seq).bind(batch.last_seq).bind(batch.lines).bind(batch.owner)
+}
+
+#[derive(FromRow)]
+struct BatchRow {
+    first_seq: i64,
+    last_seq: i64,
+    frames: Vec<u8>,
+    owner: Option<String>,
+}
+
+const FRAMES: &str = "
+select e.first_seq, e.last_seq, e.frames, r.owner from run_events e join runs r on r.id = e.run_id
+where e.run_id = $1 and e.last_seq > $2 order by e.first_seq limit $3";
+
+pub(super) async fn frames(tx: &mut Tx, run: RunId, after: u64, limit: i64) -> Result<Vec<FrameBatch>, StoreError> {
+    let rows = Sql::new(FRAMES).bind(run).bind(after).bind(limit).all::<BatchRow>(tx).await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(FrameBatch {
+                run,
+                owner: row.owner.unwrap_or_default(),
+                first_seq: unsigned(row.first_seq)?,
+                last_seq: unsigned(row.last_seq)?,
+                lines: row.frames,
+            })
+        })
+        .collect()
+}

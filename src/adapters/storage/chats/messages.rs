@@ -1,0 +1,195 @@
+//! Messages of a branch, whole: with trace, citations, question, reasoning and tool calls.
+
+use std::collections::HashMap;
+
+use sqlx::{FromRow, types::Json};
+
+use super::{
+    super::sql::{Sql, Tx, Word, unsigned},
+    hitl::PendingRow,
+};
+use crate::domain::{
+    chat::{Citation, Message, MessageKind, MessagePart, MessageStatus, Timings},
+    error::StoreError,
+    id::{DocumentId, MessageId, RunId, SessionId, UserId},
+    model::Usage,
+    time::Millis,
+};
+
+#[derive(FromRow)]
+struct MessageRow {
+    id: MessageId,
+    parent_id: Option<MessageId>,
+    ord: i64,
+    kind: Word<MessageKind>,
+    status: Word<MessageStatus>,
+    run_id: Option<RunId>,
+    content: String,
+    model: Option<String>,
+    finish_reason: Option<String>,
+    usage: Option<Json<Usage>>,
+    timings: Option<Json<Timings>>,
+    trace: Option<Vec<u8>>,
+    sibling_index: i64,
+    sibling_count: i64,
+    created_at: Millis,
+}
+
+// Each query walks up from the leaf; the walk is a primary key look-up per message.
+const BRANCH: &str = "
+with recursive up (id, depth) as (
+  select id, 1 from messages where id = $1 and session_id = $2
+  union all
+  select m.parent_id, up.depth + 1 from up join messages m on m.id = up.id
+  where m.parent_id is not null and up.depth < $3)
+select m.id, m.parent_id, m.ord, m.kind, m.status, m.run_id, m.content, m.model, m.finish_reason, m.usage, m.timings,
+       t.body as trace, m.created_at,
+       (select count(*) from messages s where s.session_id = m.session_id and s.kind = m.kind and s.ord < m.ord
+          and (s.parent_id = m.parent_id or (s.parent_id is null and m.parent_id is null))) as sibling_index,
+       (select count(*) from messages s where s.session_id = m.session_id and s.kind = m.kind
+          and (s.parent_id = m.parent_id or (s.parent_id is null and m.parent_id is null))) as sibling_count
+from up join messages m on m.id = up.id left join traces t on t.run_id = m.run_id and m.kind = 'ai'
+order by up.depth desc";
+
+#[derive(FromRow)]
+struct PartRow {
+    message_id: MessageId,
+    body: Json<MessagePart>,
+}
+
+// Tool results are the model's reading, and long; no reader of a message shows them.
+const PARTS: &str = "
+with recursive up (id, depth) as (
+  select id, 1 from messages where id = $1 and session_id = $2
+  union all
+  select m.parent_id, up.depth + 1 from up join messages m on m.id = up.id
+  where m.parent_id is not null and up.depth < $3)
+select p.message_id, p.body from up join message_parts p on p.message_id = up.id
+where p.kind in ('reasoning', 'tool_call') order by p.message_id, p.no";
+
+#[derive(FromRow)]
+struct CitationRow {
+    message_id: MessageId,
+    marker: i64,
+    document_id: DocumentId,
+    version_no: i64,
+    filename: String,
+    page: Option<String>,
+    char_start: i64,
+    char_end: i64,
+    quote: String,
+    quote_sha256: String,
+    removed: bool,
+}
+
+const CITATIONS: &str = "
+with recursive up (id, depth) as (
+  select id, 1 from messages where id = $1 and session_id = $2
+  union all
+  select m.parent_id, up.depth + 1 from up join messages m on m.id = up.id
+  where m.parent_id is not null and up.depth < $3)
+select c.message_id, c.marker, c.document_id, c.version_no, c.filename, c.page, c.char_start, c.char_end, c.quote,
+       c.quote_sha256,
+       not exists (select 1 from documents d where d.id = c.document_id and d.deleted_at is null) as removed
+from up join citations c on c.message_id = up.id order by c.message_id, c.marker";
+
+const QUESTIONS: &str = "
+with recursive up (id, depth) as (
+  select id, 1 from messages where id = $1 and session_id = $2
+  union all
+  select m.parent_id, up.depth + 1 from up join messages m on m.id = up.id
+  where m.parent_id is not null and up.depth < $3)
+select h.id, h.message_id, h.root_id, h.round, h.kind, h.status, h.fingerprint, h.prompt,
+       cast(h.record as text) as record, h.expires_at, h.taken_by, h.answered_by, h.created_at
+from up join hitl h on h.message_id = up.id order by h.created_at, h.id";
+
+pub(super) async fn branch(
+    tx: &mut Tx,
+    session: SessionId,
+    leaf: MessageId,
+    limit: i64,
+    now: Millis,
+) -> Result<Vec<Message>, StoreError> {
+    let of = |text| Sql::new(text).bind(leaf).bind(session).bind(limit);
+    let rows = of(BRANCH).all::<MessageRow>(tx).await?;
+    if rows.is_empty() {
+        return Err(StoreError::NotFound);
+    }
+    let mut messages: Vec<Message> = rows.into_iter().map(MessageRow::bare).collect();
+    let place: HashMap<MessageId, usize> =
+        messages.iter().enumerate().map(|(place, message)| (message.id, place)).collect();
+    for PartRow { message_id, body: Json(part) } in of(PARTS).all(tx).await? {
+        let message = &mut messages[place[&message_id]];
+        match part {
+            MessagePart::Reasoning { text } => message.reasoning.get_or_insert_default().push_str(&text),
+            MessagePart::ToolCall { call } => message.tool_calls.push(call),
+            MessagePart::Text { .. } | MessagePart::ToolResult { .. } => {}
+        }
+    }
+    for row in of(CITATIONS).all::<CitationRow>(tx).await? {
+        messages[place[&row.message_id]].citations.push(row.citation()?);
+    }
+    for row in of(QUESTIONS).all::<PendingRow>(tx).await? {
+        let message = &mut messages[place[&row.message_id]];
+        message.pending = Some(row.at(now)?);
+    }
+    Ok(messages)
+}
+
+const SESSION_OF: &str = "
+select m.session_id from messages m join sessions s on s.id = m.session_id where m.id = $1 and s.owner_id = $2";
+
+pub(super) async fn message(tx: &mut Tx, user: UserId, id: MessageId, now: Millis) -> Result<Message, StoreError> {
+    let (session,) = Sql::new(SESSION_OF).bind(id).bind(user).one::<(SessionId,)>(tx).await?;
+    branch(tx, session, id, 1, now).await?.pop().ok_or(StoreError::NotFound)
+}
+
+impl MessageRow {
+    /// The message without what lies in other tables.
+    fn bare(self) -> Message {
+        let trace = self.trace.and_then(|body| match serde_json::from_slice(&body) {
+            Ok(trace) => Some(trace),
+            Err(error) => {
+                tracing::warn!(message = %self.id, %error, "a trace cannot be read");
+                None
+            }
+        });
+        Message {
+            id: self.id,
+            parent: self.parent_id,
+            ord: self.ord,
+            kind: self.kind.0,
+            status: self.status.0,
+            run: self.run_id,
+            content: self.content,
+            model: self.model,
+            finish_reason: self.finish_reason,
+            usage: self.usage.map(|Json(usage)| usage),
+            timings: self.timings.map(|Json(timings)| timings),
+            trace,
+            citations: Vec::new(),
+            pending: None,
+            reasoning: None,
+            tool_calls: Vec::new(),
+            siblings: (self.sibling_index, self.sibling_count),
+            created_at: self.created_at,
+        }
+    }
+}
+
+impl CitationRow {
+    fn citation(self) -> Result<Citation, StoreError> {
+        Ok(Citation {
+            marker: unsigned(self.marker)?,
+            document_id: self.document_id,
+            version: self.version_no,
+            filename: self.filename,
+            page: self.page,
+            start: self.char_start,
+            end: self.char_end,
+            quote: self.quote,
+            quote_sha256: self.quote_sha256,
+            removed: self.removed,
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! Sessions, messages, runs, their logs, and questions to the user.
+
+mod accept;
+mod finish;
+mod hitl;
+mod log;
+mod messages;
+mod runs;
+mod sessions;
+
+use async_trait::async_trait;
+
+use super::{Storage, writer::Kind};
+use crate::domain::{
+    chat::{Accept, Accepted, ChatStore, Finish, HitlMove, Message, Refused, Session},
+    error::StoreError,
+    hitl::Pending,
+    id::{HitlId, MessageId, RunId, SessionId, UserId},
+    run::{FrameBatch, Orphan, Run},
+    time::Millis,
+};
+
+#[async_trait]
+impl ChatStore for Storage {
+    async fn accept(&self, accept: &Accept) -> Result<Accepted, Refused> {
+        let accept = accept.clone();
+        self.write(Kind::ACCEPT, move |tx| Box::pin(async move { accept::accept(tx, &accept).await })).await
+    }
+
+    async fn log(&self, batches: &[FrameBatch]) -> Result<Vec<RunId>, StoreError> {
+        let batches = batches.to_vec();
+        self.write(Kind::LOG, move |tx| Box::pin(async move { log::append(tx, batches).await })).await
+    }
+
+    async fn finish(&self, finish: &Finish) -> Result<(), StoreError> {
+        let finish = finish.clone();
+        self.write(Kind::FINISH, move |tx| Box::pin(async move { finish::finish(tx, finish).await })).await
+    }
+
+    async fn beat_process(&self, id: &str, boot: &str, until: Millis) -> Result<(), StoreError> {
+        let (id, boot) = (id.to_owned(), boot.to_owned());
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { runs::beat_process(tx, id, boot, until).await })).await
+    }
+
+    async fn orphans(&self, now: Millis) -> Result<Vec<Orphan>, StoreError> {
+        runs::orphans(&mut self.read().await?, now).await
+    }
+
+    async fn run(&self, user: UserId, run: RunId) -> Result<Run, StoreError> {
+        runs::run(&mut self.read().await?, user, run).await
+    }
+
+    async fn frames(&self, run: RunId, after: u64, limit: i64) -> Result<Vec<FrameBatch>, StoreError> {
+        log::frames(&mut self.read().await?, run, after, limit).await
+    }
+
+    async fn request_stop(&self, user: UserId, run: RunId, now: Millis) -> Result<Run, StoreError> {
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { runs::request_stop(tx, user, run, now).await })).await
+    }
+
+    async fn stops(&self, owner: &str) -> Result<Vec<RunId>, StoreError> {
+        runs::stops(&mut self.read().await?, owner).await
+    }
+
+    async fn sessions(
+        &self,
+        user: UserId,
+        after: Option<(Millis, SessionId)>,
+        limit: i64,
+    ) -> Result<Vec<Session>, StoreError> {
+        sessions::sessions(&mut self.read().await?, user, after, limit, self.now()).await
+    }
+
+    async fn session(&self, user: UserId, name: &str) -> Result<Session, StoreError> {
+        sessions::session(&mut self.read().await?, user, name, self.now()).await
+    }
+
+    async fn delete_session(&self, user: UserId, name: &str) -> Result<(), StoreError> {
+        let name = name.to_owned();
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { sessions::delete(tx, user, name).await })).await
+    }
+
+    async fn branch(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Message>, StoreError> {
+        messages::branch(&mut self.read().await?, session, leaf, limit, self.now()).await
+    }
+
+    async fn message(&self, user: UserId, id: MessageId) -> Result<Message, StoreError> {
+        messages::message(&mut self.read().await?, user, id, self.now()).await
+    }
+
+    async fn pending(&self, user: UserId, id: HitlId) -> Result<(Pending, Vec<HitlMove>), StoreError> {
+        hitl::pending(&mut self.read().await?, user, id, self.now()).await
+    }
+
+    async fn fingerprints(&self, root: HitlId) -> Result<Vec<String>, StoreError> {
+        hitl::fingerprints(&mut self.read().await?, root).await
+    }
+}

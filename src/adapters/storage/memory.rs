@@ -1,0 +1,112 @@
+//! Notes of sessions and background events.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use sqlx::{FromRow, types::Json};
+
+use super::{
+    Storage,
+    sql::{Sql, Tx},
+    writer::Kind,
+};
+use crate::domain::{
+    error::StoreError,
+    id::{SessionId, UserId},
+    memory::{BackgroundEvent, EventId, MemoryStore, Note},
+    time::Millis,
+};
+
+#[derive(FromRow)]
+struct EventRow {
+    id: EventId,
+    user_id: UserId,
+    kind: String,
+    subject_id: String,
+    body: Json<Body>,
+    created_at: Millis,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Body {
+    title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+}
+
+impl From<EventRow> for BackgroundEvent {
+    fn from(row: EventRow) -> Self {
+        Self {
+            id: row.id,
+            user: row.user_id,
+            kind: row.kind,
+            subject: row.subject_id,
+            title: row.body.0.title,
+            detail: row.body.0.detail,
+            created_at: row.created_at,
+        }
+    }
+}
+
+#[async_trait]
+impl MemoryStore for Storage {
+    async fn note(&self, session: SessionId) -> Result<Option<Note>, StoreError> {
+        let mut tx = self.read().await?;
+        let row = Sql::new(NOTE).bind(session).maybe::<(String, i64)>(&mut tx).await?;
+        Ok(row.map(|(body, upto_ord)| Note { body, upto_ord }))
+    }
+
+    async fn put_note(&self, session: SessionId, note: &Note, now: Millis) -> Result<bool, StoreError> {
+        let note = note.clone();
+        self.write(Kind::OTHER, move |tx| {
+            Box::pin(async move {
+                let put = Sql::new(PUT_NOTE).bind(session).bind(note.body).bind(note.upto_ord).bind(now);
+                Ok(put.run(tx).await? == 1)
+            })
+        })
+        .await
+    }
+
+    async fn untold(&self, user: UserId, limit: i64) -> Result<Vec<BackgroundEvent>, StoreError> {
+        let mut tx = self.read().await?;
+        let rows = Sql::new(UNTOLD).bind(user).bind(limit).all::<EventRow>(&mut tx).await?;
+        Ok(rows.into_iter().map(BackgroundEvent::from).collect())
+    }
+
+    async fn add_event(&self, event: &BackgroundEvent) -> Result<(), StoreError> {
+        let event = event.clone();
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { add_event(tx, &event).await })).await
+    }
+}
+
+const NOTE: &str = "select body, upto_ord from notes where session_id = $1";
+
+const PUT_NOTE: &str = "
+insert into notes (session_id, body, upto_ord, updated_at) values ($1, $2, $3, $4)
+on conflict (session_id) do update
+set body = excluded.body, upto_ord = excluded.upto_ord, updated_at = excluded.updated_at
+where notes.upto_ord < excluded.upto_ord";
+
+const UNTOLD: &str = "
+select id, user_id, kind, subject_id, body, created_at from background_events
+where user_id = $1 and told_in is null order by created_at, id limit $2";
+
+/// The user may have been deleted since: then there is nobody to tell.
+const ADD_EVENT: &str = "
+insert into background_events (id, user_id, kind, subject_id, body, created_at)
+select $1, u.id, $3, $4, $5, $6 from users u where u.id = $2
+on conflict (user_id, kind, subject_id) do nothing";
+
+/// Adds an event within a transaction.
+pub(super) async fn add_event(tx: &mut Tx, event: &BackgroundEvent) -> Result<(), StoreError> {
+    let body = Body { title: event.title.clone(), detail: event.detail.clone() };
+    Sql::new(ADD_EVENT)
+        .bind(event.id)
+        .bind(event.user)
+        .bind(event.kind.as_str())
+        .bind(event.subject.as_str())
+        .json(&body)
+        .bind(event.created_at)
+        .run(tx)
+        .await
+        .map(|_| ())
+}
