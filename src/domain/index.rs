@@ -166,7 +166,7 @@ pub struct Hit {
 /// How often terms occur in the index, frozen for one generation: the source of idf.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TermStats {
-    /// Names the generation; every change of the index's content makes a new one.
+    /// Names the content of the index: another content has another number, the same content the same one.
     pub generation: u64,
     /// Leaves.
     pub points: u64,
@@ -193,7 +193,8 @@ impl TermStats {
 /// are ordered by score, then by chunk id, so that equal inputs give equal lists; filters apply before the limit.
 #[async_trait]
 pub trait VectorIndex: Send + Sync {
-    /// Adds or replaces the points of these segments.
+    /// Adds or replaces the points of these segments. A chunk belongs to one version for good; the last of two points of
+    /// one chunk stays.
     async fn upsert(&self, segments: Vec<Segment>) -> Result<(), EngineError>;
     /// Removes every point that matches.
     async fn delete(&self, filter: &Filter) -> Result<(), EngineError>;

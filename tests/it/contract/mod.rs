@@ -1,1 +1,2 @@
 //! One suite per port, run on every implementation.
+mod vector;
