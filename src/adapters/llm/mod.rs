@@ -1,5 +1,6 @@
 //! Chat models: any OpenAI-compatible server.
 
+pub mod builtin;
 mod chat;
 mod client;
 mod decode;

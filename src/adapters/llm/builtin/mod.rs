@@ -1,0 +1,150 @@
+//! The chat model that needs no network: deterministic, it searches and answers with the sentences that answer.
+//!
+//! It speaks the same port as any model. A user message makes it call the knowledge tool (or answer small talk); the
+//! tool's result, or evidence in the same format in an instruction, makes it answer in the documents' own words.
+
+mod blocks;
+mod pick;
+mod resolve;
+mod speak;
+mod talk;
+mod write;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::domain::{
+    error::ModelError,
+    evidence::{ParsedEvidence, parse_evidence},
+    index::Embedder,
+    model::{ChatModel, ModelRequest, ModelStream, Prompt, ToolCall},
+};
+use crate::text::lang::{Lang, detect};
+
+/// The tool that it calls.
+const SEARCH: &str = "search_knowledge_base";
+/// How a search begins that the turn may not make.
+const LIMIT_REACHED: &str = "TOOL_CALL_LIMIT_REACHED";
+
+/// The built-in chat model.
+#[derive(Clone)]
+pub struct Builtin {
+    embedder: Option<Arc<dyn Embedder>>,
+}
+
+impl Builtin {
+    /// A model that compares sentences by words, and by meaning where there is an embedder.
+    #[must_use]
+    pub const fn new(embedder: Option<Arc<dyn Embedder>>) -> Self {
+        Self { embedder }
+    }
+
+    async fn answer(&self, evidence: &ParsedEvidence, asked: &str) -> String {
+        let question = if evidence.question.trim().is_empty() { asked } else { evidence.question.as_str() };
+        let mut material = pick::Material::new(evidence, question, asked);
+        if let Some(embedder) = &self.embedder {
+            material.compare(embedder.as_ref()).await;
+        }
+        write::answer(evidence, &material, language(question, asked))
+    }
+}
+
+#[async_trait]
+impl ChatModel for Builtin {
+    fn name(&self) -> &str {
+        "builtin"
+    }
+
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        if request.schema.is_some() {
+            return Err(ModelError::Permanent(
+                "the built-in model gives no JSON; built-in rules decide instead".into(),
+            ));
+        }
+        let prompt_tokens = speak::tokens_of(&request.messages);
+        let turn = Turn::read(&request);
+        let asked = turn.asked;
+        let lang = language(asked, asked);
+        let text = match turn.step {
+            Step::Asked if request.tools.iter().any(|tool| tool.name == SEARCH) => match talk::reply(asked, lang) {
+                Some(text) => text.to_owned(),
+                None => return Ok(speak::call(search(&request.messages), prompt_tokens)),
+            },
+            Step::Asked => talk::reply(asked, lang).unwrap_or(write::cannot_search(lang)).to_owned(),
+            Step::Found(evidence) => self.answer(&evidence, asked).await,
+            Step::FoundNothing => write::no_knowledge(lang).to_owned(),
+            Step::Told(text) => text.to_owned(),
+        };
+        Ok(speak::text(&text, request.sampling.max_tokens, prompt_tokens))
+    }
+}
+
+/// The language to answer in: the question's, else that of what was typed ("2" has none).
+fn language(question: &str, asked: &str) -> Lang {
+    match (detect(asked), detect(question)) {
+        (Lang::Zh, _) | (Lang::Other, Lang::Zh) => Lang::Zh,
+        _ => Lang::En,
+    }
+}
+
+fn search(messages: &[Prompt]) -> ToolCall {
+    let query = resolve::query(messages);
+    ToolCall { id: "call_1".into(), name: SEARCH.into(), arguments: serde_json::json!({ "query": query }).to_string() }
+}
+
+/// What the conversation asks for now.
+struct Turn<'r> {
+    /// The last message of the user.
+    asked: &'r str,
+    step: Step<'r>,
+}
+
+enum Step<'r> {
+    /// The user spoke last, and nothing has been looked up.
+    Asked,
+    /// Passages to answer from.
+    Found(ParsedEvidence),
+    /// The search found nothing, or may not run.
+    FoundNothing,
+    /// Another tool answered.
+    Told(&'r str),
+}
+
+impl<'r> Turn<'r> {
+    fn read(request: &'r ModelRequest) -> Self {
+        let messages = &request.messages;
+        let last_user = messages.iter().rposition(|message| matches!(message, Prompt::User { .. }));
+        let asked = match last_user.map(|at| &messages[at]) {
+            Some(Prompt::User { content }) => content.as_str(),
+            _ => "",
+        };
+        let since = messages.get(last_user.map_or(0, |at| at + 1)..).unwrap_or_default();
+        let results = since.iter().rev().filter_map(|message| match message {
+            Prompt::Tool { name, content, .. } => Some((name.as_str(), content.as_str())),
+            _ => None,
+        });
+        let found = results.clone().find_map(|(_, content)| parse_evidence(content));
+        let given = || {
+            let mut texts = messages.iter().rev().filter_map(|message| match message {
+                Prompt::System { content } => Some(content.as_str()),
+                _ => None,
+            });
+            parse_evidence(asked).or_else(|| texts.find_map(parse_evidence))
+        };
+        let told = results.clone().find(|(name, _)| *name != SEARCH);
+        let step = if let Some(evidence) = found.or_else(given) {
+            Step::Found(evidence)
+        } else if let Some((_, content)) = told.filter(|(_, content)| !content.starts_with(LIMIT_REACHED)) {
+            Step::Told(content)
+        } else if results.count() > 0 {
+            Step::FoundNothing
+        } else {
+            Step::Asked
+        };
+        Self { asked, step }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! What the built-in model says, over evidence as retrieval writes it.
+
+use serde_json::json;
+
+use super::*;
+use crate::domain::model::{JsonSchema, Sampling, ToolSpec, complete};
+
+fn user(content: &str) -> Prompt {
+    Prompt::User { content: content.into() }
+}
+
+fn tools() -> Vec<ToolSpec> {
+    vec![ToolSpec { name: SEARCH.into(), description: "Searches.".into(), parameters: json!({"type": "object"}) }]
+}
+
+/// A turn after its search: the question, the call and the tool's answer.
+fn after_search(question: &str, result: &str) -> ModelRequest {
+    let call = ToolCall { id: "call_1".into(), name: SEARCH.into(), arguments: "{}".into() };
+    ModelRequest {
+        messages: vec![
+            Prompt::System { content: "Answer from the documents.".into() },
+            user(question),
+            Prompt::Assistant { content: String::new(), tool_calls: vec![call] },
+            Prompt::Tool { call_id: "call_1".into(), name: SEARCH.into(), content: result.into() },
+        ],
+        tools: tools(),
+        ..ModelRequest::default()
+    }
+}
+
+async fn says(question: &str, result: &str) -> String {
+    let whole = complete(&Builtin::new(None), after_search(question, result)).await.unwrap();
+    assert_eq!((whole.calls.len(), whole.finish_reason.as_str()), (0, "stop"));
+    whole.text
+}
+
+const MANUALS: &str = "[1] aurora.md (Page 4):\nSection: Warranty\nAbout: Aurora X1\n\
+    Northlight gives a warranty of 3 years on the Aurora X1. The battery is covered for 12 months. Brushes are not covered.\n\n\
+    [2] aurora.md:\nSection: Care\nAbout: Aurora X1\nTo clean the filter:\n\n1. Open the lid.\n2. Take the filter out.\n3. Tap it clean.\n\n\
+    [3] plans.csv:\nTable header: Plan | Price | Visits\nBasic | 10 € | 1\nPlus | 25 € | 4\n\n\
+    [4] 手册.md:\nAbout: 晨星 A5\n整机保修期为两年。电池保修期为六个月。滤网可以用清水冲洗。";
+
+#[tokio::test]
+async fn a_question_makes_it_search_and_a_greeting_does_not() {
+    let model = Builtin::new(None);
+    let request = |text: &str| ModelRequest { messages: vec![user(text)], tools: tools(), ..ModelRequest::default() };
+    let whole = complete(&model, request("How long is the warranty?")).await.unwrap();
+    assert_eq!((whole.text.as_str(), whole.finish_reason.as_str()), ("", "tool_calls"));
+    let arguments = json!({"query": "How long is the warranty?"}).to_string();
+    assert_eq!(whole.calls, [ToolCall { id: "call_1".into(), name: SEARCH.into(), arguments }]);
+    let hello = complete(&model, request("你好！")).await.unwrap();
+    assert!(hello.calls.is_empty() && hello.text.starts_with("你好"), "{hello:?}");
+}
+
+#[tokio::test]
+async fn the_sentence_that_answers_with_its_source() {
+    for (question, expected) in [
+        ("How long is the warranty of the Aurora X1?", "Northlight gives a warranty of 3 years on the Aurora X1. [1]"),
+        ("How long is the battery covered?", "The battery is covered for 12 months. [1]"),
+        ("What does the Plus plan cost?", "Plus – Price: 25 €; Visits: 4. [3]"),
+        ("电池保修多久？", "电池保修期为六个月。 [4]"),
+        ("滤网可以水洗吗？", "滤网可以用清水冲洗。 [4]"),
+        (
+            "How do I clean the filter?",
+            "To clean the filter: [2]\n\n1. Open the lid.\n2. Take the filter out.\n3. Tap it clean.",
+        ),
+        (
+            "What are the plans and prices?",
+            "plans.csv: [3]\n\n- Basic – Price: 10 €; Visits: 1\n- Plus – Price: 25 €; Visits: 4",
+        ),
+    ] {
+        assert_eq!(says(question, MANUALS).await, expected, "{question}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_found_is_said_honestly() {
+    assert_eq!(says("Who won?", "NO_KNOWLEDGE: nothing").await, write::no_knowledge(Lang::En));
+    assert_eq!(says("谁赢了？", "NO_KNOWLEDGE: nothing").await, write::no_knowledge(Lang::Zh));
+    assert_eq!(says("Who won?", "TOOL_CALL_LIMIT_REACHED: once").await, write::no_knowledge(Lang::En));
+}
+
+#[tokio::test]
+async fn after_the_limit_it_answers_from_what_was_found_before() {
+    let mut request = after_search("How long is the battery covered?", MANUALS);
+    let call = ToolCall { id: "call_2".into(), name: SEARCH.into(), arguments: "{}".into() };
+    request.messages.push(Prompt::Assistant { content: String::new(), tool_calls: vec![call] });
+    request.messages.push(Prompt::Tool {
+        call_id: "call_2".into(),
+        name: SEARCH.into(),
+        content: "TOOL_CALL_LIMIT_REACHED: one search a turn".into(),
+    });
+    let whole = complete(&Builtin::new(None), request).await.unwrap();
+    assert_eq!(whole.text, "The battery is covered for 12 months. [1]");
+}
+
+#[tokio::test]
+async fn evidence_in_an_instruction_answers_a_resumed_question() {
+    let evidence = format!("Answer from these passages.\n\n{MANUALS}\n\nQuestion: How long is the battery covered?");
+    let messages = vec![Prompt::System { content: evidence }, user("2")];
+    let whole = complete(&Builtin::new(None), ModelRequest { messages, ..ModelRequest::default() }).await.unwrap();
+    assert_eq!(whole.text, "The battery is covered for 12 months. [1]");
+}
+
+#[tokio::test]
+async fn the_assumption_and_the_edition_stand_first() {
+    let text =
+        says("How long is the warranty?", &format!("Assumption: assuming that you mean 晨星 A5\n\n{MANUALS}")).await;
+    assert!(text.starts_with("Assuming that you mean 晨星 A5: The document 手册.md says: “整机保修期为两年"), "{text}");
+    let editions = "Edition in force: 2025\n\n[1] a.md:\nAbout: 2023\nThe limit is 100 € a day.\n\n[2] b.md:\nAbout: 2025\nThe limit is 120 € a day.";
+    assert_eq!(
+        says("What is the limit a day?", editions).await,
+        "According to the edition in force (2025): The limit is 120 € a day. [2]"
+    );
+}
+
+#[tokio::test]
+async fn contradictions_and_values_are_given_side_by_side() {
+    let differ = "Contradiction: they differ\n\n[1] a.md:\nThe deposit is 100 €.\n\n[2] b.md:\nThe deposit is 150 €.";
+    assert_eq!(
+        says("How much is the deposit?", differ).await,
+        "The sources differ on this:\n\n- a.md: The deposit is 100 €. [1]\n- b.md: The deposit is 150 €. [2]"
+    );
+    let values = "Per value: Aurora X1 [1] | Zephyr [3]\n\n[1] a.md:\nThe warranty is 3 years.\n\n[2] b.md:\nThe warranty is 2 years.";
+    assert_eq!(
+        says("How long is the warranty of each?", values).await,
+        "- **Aurora X1**: The warranty is 3 years. [1]\n- **Zephyr**: the documents do not say."
+    );
+}
+
+#[tokio::test]
+async fn another_language_is_quoted_behind_a_lead_in() {
+    let only = "[1] aurora.md:\nThe battery is covered for 12 months.";
+    assert_eq!(
+        says("电池保修多久？", only).await,
+        "文档《aurora.md》的原文是：“The battery is covered for 12 months.” [1]"
+    );
+}
+
+#[tokio::test]
+async fn the_same_request_gives_the_same_answer_and_markers_stay_in_range() {
+    for question in ["What is covered?", "Tell me about the filter", "保修", "xyz", "How?", "?"] {
+        let first = says(question, MANUALS).await;
+        assert_eq!(first, says(question, MANUALS).await);
+        for n in 5..100 {
+            assert!(!first.contains(&format!("[{n}]")), "{question}: {first}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn it_gives_no_json_and_minds_the_limit() {
+    let schema = Some(JsonSchema { name: "x".into(), schema: json!({}) });
+    let refused = Builtin::new(None).stream(ModelRequest { schema, ..ModelRequest::default() }).await;
+    assert!(matches!(refused.err(), Some(ModelError::Permanent(_))));
+    let mut request = after_search("How long is the battery covered?", MANUALS);
+    request.sampling = Sampling { max_tokens: Some(3), ..Sampling::default() };
+    let whole = complete(&Builtin::new(None), request).await.unwrap();
+    assert_eq!((whole.text.as_str(), whole.finish_reason.as_str()), ("The battery ", "length"));
+}
+
+#[tokio::test]
+async fn without_tools_or_evidence_it_says_so() {
+    let request = ModelRequest { messages: vec![user("How long is the warranty?")], ..ModelRequest::default() };
+    let whole = complete(&Builtin::new(None), request).await.unwrap();
+    assert_eq!(whole.text, write::cannot_search(Lang::En));
+}
