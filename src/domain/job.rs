@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     error::StoreError,
     id::{DocumentId, JobId, UserId, VersionId},
+    memory::{BackgroundEvent, EventId},
     time::Millis,
 };
 
@@ -96,6 +97,30 @@ pub struct Job {
     pub created_at: Millis,
     /// When it last moved.
     pub updated_at: Millis,
+}
+
+impl Job {
+    /// What its user is told once it has ended; `None` while it has not, and for jobs of nobody.
+    #[must_use]
+    pub fn event(&self) -> Option<BackgroundEvent> {
+        let name = &self.filename;
+        let (kind, title) = match (self.state, self.kind) {
+            (JobState::Completed, JobKind::Ingest) => ("job_completed", format!("{name} is ready to be asked about")),
+            (JobState::Completed, JobKind::Delete) => ("job_completed", format!("{name} was deleted")),
+            (JobState::Failed, JobKind::Ingest) => ("job_failed", format!("{name} could not be read in")),
+            (JobState::Failed, JobKind::Delete) => ("job_failed", format!("{name} could not be deleted")),
+            (JobState::Pending | JobState::Running, _) => return None,
+        };
+        Some(BackgroundEvent {
+            id: EventId::derived(self.id, kind),
+            user: self.user?,
+            kind: kind.into(),
+            subject: self.id.to_string(),
+            title,
+            detail: self.error.clone(),
+            created_at: self.updated_at,
+        })
+    }
 }
 
 /// A worker's hold on a job: a write with an older token changes nothing.

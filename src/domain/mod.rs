@@ -14,6 +14,7 @@ pub mod memory;
 pub mod model;
 pub mod problem;
 pub mod run;
+pub mod segment;
 pub mod time;
 pub mod tool;
 pub mod trace;

@@ -4,6 +4,8 @@
 //! (see `writer`); on Postgres each is its own. Either way a write is whole or nothing, also when its caller leaves.
 
 mod chats;
+mod documents;
+mod jobs;
 mod memory;
 mod open;
 mod sql;

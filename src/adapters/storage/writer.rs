@@ -51,7 +51,6 @@ impl Kind {
     pub(super) const LOG: Self = Self { durable: false, before: "log:before-commit", after: "log:after-commit" };
     pub(super) const FINISH: Self =
         Self { durable: true, before: "finish:before-commit", after: "finish:after-commit" };
-    #[expect(dead_code, reason = "documents follow")]
     pub(super) const PUBLISH: Self =
         Self { durable: true, before: "publish:before-commit", after: "publish:after-commit" };
     pub(super) const OTHER: Self = Self { durable: true, before: "write:before-commit", after: "write:after-commit" };

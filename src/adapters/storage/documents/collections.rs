@@ -1,0 +1,100 @@
+//! Collections and who may read them.
+
+use sqlx::FromRow;
+
+use super::super::sql::{Sql, Tx, Word};
+use crate::domain::{
+    error::StoreError,
+    id::{CollectionId, UserId},
+    knowledge::{Access, Collection, Visibility},
+    time::Millis,
+};
+
+#[derive(FromRow)]
+struct CollectionRow {
+    id: CollectionId,
+    name: String,
+    visibility: Word<Visibility>,
+    created_at: Millis,
+}
+
+impl From<CollectionRow> for Collection {
+    fn from(row: CollectionRow) -> Self {
+        Self { id: row.id, name: row.name, visibility: row.visibility.0, created_at: row.created_at }
+    }
+}
+
+const READABLE: &str = "
+select c.id from collections c
+where ($2 is null or c.name in (select value from json_each($2)))
+  and (c.visibility = 'everyone' or exists (
+    select 1 from collection_readers r where r.collection_id = c.id and (
+      (r.kind = 'user' and r.principal_id = $1)
+      or (r.kind = 'group' and r.principal_id in (select g.group_id from group_members g where g.user_id = $1)))))
+order by c.id";
+
+const READABLE_POSTGRES: &str = "
+select c.id from collections c
+where ($2 is null or c.name in (select jsonb_array_elements_text($2)))
+  and (c.visibility = 'everyone' or exists (
+    select 1 from collection_readers r where r.collection_id = c.id and (
+      (r.kind = 'user' and r.principal_id = $1)
+      or (r.kind = 'group' and r.principal_id in (select g.group_id from group_members g where g.user_id = $1)))))
+order by c.id";
+
+pub(super) async fn readable(tx: &mut Tx, user: UserId, only: Option<&[String]>) -> Result<Access, StoreError> {
+    let query = Sql::each(READABLE, READABLE_POSTGRES).bind(user).json_opt(only.as_ref());
+    let rows = query.all::<(CollectionId,)>(tx).await?;
+    Ok(Access { collections: rows.into_iter().map(|(id,)| id).collect() })
+}
+
+const ALL: &str = "select id, name, visibility, created_at from collections order by name";
+
+pub(super) async fn all(tx: &mut Tx) -> Result<Vec<Collection>, StoreError> {
+    let rows = Sql::new(ALL).all::<CollectionRow>(tx).await?;
+    Ok(rows.into_iter().map(Collection::from).collect())
+}
+
+const SET: &str = "
+insert into collections (id, name, visibility, created_at) values ($1, $2, $3, $4)
+on conflict (name) do update set visibility = excluded.visibility
+returning id, name, visibility, created_at";
+
+const FORGET_READERS: &str = "delete from collection_readers where collection_id = $1";
+
+const ADD_READER: &str = "
+insert into collection_readers (collection_id, kind, principal_id) values ($1, 'user', $2) on conflict do nothing";
+
+pub(super) async fn set_readers(
+    tx: &mut Tx,
+    name: String,
+    new_id: CollectionId,
+    readers: Option<Vec<UserId>>,
+    now: Millis,
+) -> Result<Collection, StoreError> {
+    let visibility = if readers.is_some() { Visibility::Listed } else { Visibility::Everyone };
+    let set = Sql::new(SET).bind(new_id).bind(name).bind(Word(visibility)).bind(now);
+    let collection = Collection::from(set.one::<CollectionRow>(tx).await?);
+    Sql::new(FORGET_READERS).bind(collection.id).run(tx).await?;
+    for reader in readers.unwrap_or_default() {
+        Sql::new(ADD_READER).bind(collection.id).bind(reader).run(tx).await?;
+    }
+    Ok(collection)
+}
+
+const MAKE: &str = "
+insert into collections (id, name, visibility, created_at) values ($1, $2, 'everyone', $3)
+on conflict (name) do nothing";
+
+const NAMED: &str = "select id, name, visibility, created_at from collections where name = $1";
+
+/// The collection of this name; made, readable by everyone, when unknown.
+pub(super) async fn find_or_make(
+    tx: &mut Tx,
+    name: &str,
+    new_id: CollectionId,
+    now: Millis,
+) -> Result<CollectionId, StoreError> {
+    Sql::new(MAKE).bind(new_id).bind(name).bind(now).run(tx).await?;
+    Sql::new(NAMED).bind(name).one::<CollectionRow>(tx).await.map(|row| row.id)
+}

@@ -1,0 +1,343 @@
+//! The durable queue: jobs are claimed by lease, and a claim's token fences whoever lost it.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::{FromRow, types::Json};
+use uuid::Uuid;
+
+use super::{
+    Storage,
+    memory::add_event,
+    sql::{Sql, Tx, Word},
+    writer::Kind,
+};
+use crate::domain::{
+    error::StoreError,
+    id::{DocumentId, JobId, UserId, VersionId},
+    job::{Fence, Job, JobFailure, JobKind, JobQueue, JobReport, JobState, JobStep},
+    time::Millis,
+};
+
+#[derive(FromRow)]
+struct JobRow {
+    id: JobId,
+    kind: Word<JobKind>,
+    document_id: Option<DocumentId>,
+    version_id: Option<VersionId>,
+    user_id: Option<UserId>,
+    filename: String,
+    blob: Option<String>,
+    state: Word<JobState>,
+    step: String,
+    message: String,
+    steps: Json<Vec<JobStep>>,
+    total: i64,
+    processed: i64,
+    attempts: i64,
+    error_code: Option<String>,
+    error: Option<String>,
+    created_at: Millis,
+    updated_at: Millis,
+}
+
+impl From<JobRow> for Job {
+    fn from(row: JobRow) -> Self {
+        Self {
+            id: row.id,
+            kind: row.kind.0,
+            document: row.document_id,
+            version: row.version_id,
+            user: row.user_id,
+            filename: row.filename,
+            blob: row.blob,
+            state: row.state.0,
+            report: JobReport {
+                current_step: row.step,
+                message: row.message,
+                steps: row.steps.0,
+                total: row.total,
+                processed: row.processed,
+            },
+            attempts: row.attempts,
+            error_code: row.error_code,
+            error: row.error,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        }
+    }
+}
+
+#[async_trait]
+impl JobQueue for Storage {
+    async fn claim(&self, owner: &str, now: Millis, lease: Duration) -> Result<Option<(Job, Fence)>, StoreError> {
+        let owner = owner.to_owned();
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { claim(tx, owner, now, lease).await })).await
+    }
+
+    async fn beat(&self, fence: Fence, report: &JobReport, now: Millis, lease: Duration) -> Result<bool, StoreError> {
+        let report = report.clone();
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { beat(tx, fence, report, now, lease).await })).await
+    }
+
+    async fn complete(&self, fence: Fence, report: &JobReport, now: Millis) -> Result<(), StoreError> {
+        let report = report.clone();
+        self.write(Kind::OTHER, move |tx| {
+            Box::pin(async move { end(tx, fence, &End::Completed, report, now).await.map(|_| ()) })
+        })
+        .await
+    }
+
+    async fn fail(
+        &self,
+        fence: Fence,
+        failure: &JobFailure,
+        report: &JobReport,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        let (failure, report) = (failure.clone(), report.clone());
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { fail(tx, fence, failure, report, now).await })).await
+    }
+
+    async fn enqueue_delete(
+        &self,
+        job: JobId,
+        user: UserId,
+        document: DocumentId,
+        filename: &str,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        let new = NewJob {
+            id: job,
+            kind: JobKind::Delete,
+            document,
+            version: None,
+            user: Some(user),
+            filename: filename.to_owned(),
+            state: JobState::Pending,
+            report: JobReport::default(),
+            now,
+        };
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { add(tx, new).await })).await
+    }
+
+    async fn job(&self, id: JobId) -> Result<Job, StoreError> {
+        job(&mut self.read().await?, id).await
+    }
+
+    async fn jobs(&self, kind: JobKind, after: Option<(Millis, JobId)>, limit: i64) -> Result<Vec<Job>, StoreError> {
+        let (time, id) = after.unwrap_or((Millis(i64::MAX), JobId::from_uuid(Uuid::max())));
+        let query = Sql::new(JOBS).bind(Word(kind)).bind(time).bind(id).bind(limit);
+        let rows = query.all::<JobRow>(&mut self.read().await?).await?;
+        Ok(rows.into_iter().map(Job::from).collect())
+    }
+
+    async fn release(&self, owner_prefix: &str, now: Millis) -> Result<u64, StoreError> {
+        let release = Sql::new(RELEASE).bind(owner_prefix).bind(now);
+        self.write(Kind::OTHER, move |tx| Box::pin(release.run(tx))).await
+    }
+
+    async fn busy(&self) -> Result<bool, StoreError> {
+        let (busy,) = Sql::new(BUSY).one::<(bool,)>(&mut self.read().await?).await?;
+        Ok(busy)
+    }
+}
+
+const JOB: &str = "
+select j.id, j.kind, j.document_id, j.version_id, j.user_id, j.filename, v.blob_sha256 as blob, j.state, j.step,
+       j.message, j.steps, j.total, j.processed, j.attempts, j.error_code, j.error, j.created_at, j.updated_at
+from jobs j left join versions v on v.id = j.version_id where j.id = $1";
+
+async fn job(tx: &mut Tx, id: JobId) -> Result<Job, StoreError> {
+    Sql::new(JOB).bind(id).one::<JobRow>(tx).await.map(Job::from)
+}
+
+const JOBS: &str = "
+select j.id, j.kind, j.document_id, j.version_id, j.user_id, j.filename, v.blob_sha256 as blob, j.state, j.step,
+       j.message, j.steps, j.total, j.processed, j.attempts, j.error_code, j.error, j.created_at, j.updated_at
+from jobs j left join versions v on v.id = j.version_id
+where j.kind = $1 and (j.created_at, j.id) < ($2, $3) order by j.created_at desc, j.id desc limit $4";
+
+const RELEASE: &str = "
+update jobs set lease_until = 0, updated_at = $2
+where state = 'running' and substr(lease_owner, 1, length($1)) = $1";
+
+const BUSY: &str = "select exists (select 1 from jobs where state in ('pending', 'running'))";
+
+/// A job to put into the queue, or one that was done at once.
+pub(super) struct NewJob {
+    pub(super) id: JobId,
+    pub(super) kind: JobKind,
+    pub(super) document: DocumentId,
+    pub(super) version: Option<VersionId>,
+    pub(super) user: Option<UserId>,
+    pub(super) filename: String,
+    pub(super) state: JobState,
+    pub(super) report: JobReport,
+    pub(super) now: Millis,
+}
+
+const ADD: &str = "
+insert into jobs (id, kind, document_id, version_id, user_id, filename, state, step, message, steps, total, processed,
+                  run_after, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $13)";
+
+pub(super) async fn add(tx: &mut Tx, new: NewJob) -> Result<(), StoreError> {
+    Sql::new(ADD)
+        .bind(new.id)
+        .bind(Word(new.kind))
+        .bind(new.document)
+        .bind(new.version)
+        .bind(new.user)
+        .bind(new.filename)
+        .bind(Word(new.state))
+        .bind(new.report.current_step)
+        .bind(new.report.message)
+        .json(&new.report.steps)
+        .bind(new.report.total)
+        .bind(new.report.processed)
+        .bind(new.now)
+        .run(tx)
+        .await
+        .map(|_| ())
+}
+
+const CLAIM: &str = "
+update jobs
+set state = 'running', lease_owner = $1, lease_token = lease_token + 1, lease_until = $3, attempts = attempts + 1,
+    updated_at = $2
+where id = (select id from jobs
+            where (state = 'pending' and run_after <= $2) or (state = 'running' and lease_until < $2)
+            order by run_after, created_at, id limit 1)
+returning id, lease_token";
+
+// Workers of several processes do not wait for each other: each takes the next row that is free.
+const CLAIM_POSTGRES: &str = "
+update jobs
+set state = 'running', lease_owner = $1, lease_token = lease_token + 1, lease_until = $3, attempts = attempts + 1,
+    updated_at = $2
+where id = (select id from jobs
+            where (state = 'pending' and run_after <= $2) or (state = 'running' and lease_until < $2)
+            order by run_after, created_at, id limit 1 for update skip locked)
+returning id, lease_token";
+
+async fn claim(tx: &mut Tx, owner: String, now: Millis, lease: Duration) -> Result<Option<(Job, Fence)>, StoreError> {
+    let claim = Sql::each(CLAIM, CLAIM_POSTGRES).bind(owner).bind(now).bind(now + lease);
+    let Some((id, token)) = claim.maybe::<(JobId, i64)>(tx).await? else { return Ok(None) };
+    Ok(Some((job(tx, id).await?, Fence { job: id, token })))
+}
+
+const FENCED: StoreError = StoreError::Conflict("the job is not this worker's any more");
+
+const BEAT: &str = "
+update jobs set lease_until = $3, step = $4, message = $5, steps = $6, total = $7, processed = $8, updated_at = $9
+where id = $1 and lease_token = $2 and state = 'running' returning cancel_requested";
+
+async fn beat(tx: &mut Tx, fence: Fence, report: JobReport, now: Millis, lease: Duration) -> Result<bool, StoreError> {
+    let beat = Sql::new(BEAT)
+        .bind(fence.job)
+        .bind(fence.token)
+        .bind(now + lease)
+        .bind(report.current_step)
+        .bind(report.message)
+        .json(&report.steps)
+        .bind(report.total)
+        .bind(report.processed)
+        .bind(now);
+    beat.maybe::<(bool,)>(tx).await?.map(|(cancel,)| cancel).ok_or(FENCED)
+}
+
+const HOLD: &str = "
+update jobs set lease_token = lease_token where id = $1 and lease_token = $2 and state = 'running' and version_id = $3";
+
+/// Holds the job's row until the transaction ends, so that nobody else claims it meanwhile.
+pub(super) async fn hold(tx: &mut Tx, fence: Fence, version: VersionId) -> Result<(), StoreError> {
+    let held = Sql::new(HOLD).bind(fence.job).bind(fence.token).bind(version).run(tx).await?;
+    if held == 0 { Err(FENCED) } else { Ok(()) }
+}
+
+/// How a job ends.
+pub(super) enum End {
+    Completed,
+    Failed { code: String, message: String },
+}
+
+const END: &str = "
+update jobs
+set state = $3, error_code = $4, error = $5, step = $6, message = $7, steps = $8, total = $9, processed = $10,
+    lease_owner = null, lease_until = null, updated_at = $11
+where id = $1 and lease_token = $2 and state = 'running'";
+
+/// Ends a job and tells its user.
+pub(super) async fn end(
+    tx: &mut Tx,
+    fence: Fence,
+    how: &End,
+    report: JobReport,
+    now: Millis,
+) -> Result<Job, StoreError> {
+    let (state, code, message) = match how {
+        End::Completed => (JobState::Completed, None, None),
+        End::Failed { code, message } => (JobState::Failed, Some(code.as_str()), Some(message.as_str())),
+    };
+    let ended = Sql::new(END)
+        .bind(fence.job)
+        .bind(fence.token)
+        .bind(Word(state))
+        .bind(code)
+        .bind(message)
+        .bind(report.current_step)
+        .bind(report.message)
+        .json(&report.steps)
+        .bind(report.total)
+        .bind(report.processed)
+        .bind(now)
+        .run(tx)
+        .await?;
+    if ended == 0 {
+        return Err(FENCED);
+    }
+    let job = job(tx, fence.job).await?;
+    if let Some(event) = job.event() {
+        add_event(tx, &event).await?;
+    }
+    Ok(job)
+}
+
+const POSTPONE: &str = "
+update jobs
+set state = 'pending', run_after = $3, step = $4, message = $5, steps = $6, total = $7, processed = $8,
+    lease_owner = null, lease_until = null, updated_at = $9
+where id = $1 and lease_token = $2 and state = 'running'";
+
+async fn fail(
+    tx: &mut Tx,
+    fence: Fence,
+    failure: JobFailure,
+    report: JobReport,
+    now: Millis,
+) -> Result<(), StoreError> {
+    let span = match failure {
+        JobFailure::Retry(span) => span,
+        JobFailure::Final { code, message } => {
+            let job = end(tx, fence, &End::Failed { code, message }, report, now).await?;
+            return match job.version {
+                Some(version) => super::documents::purge_staged(tx, version).await,
+                None => Ok(()),
+            };
+        }
+    };
+    let postponed = Sql::new(POSTPONE)
+        .bind(fence.job)
+        .bind(fence.token)
+        .bind(now + span)
+        .bind(report.current_step)
+        .bind(report.message)
+        .json(&report.steps)
+        .bind(report.total)
+        .bind(report.processed)
+        .bind(now)
+        .run(tx)
+        .await?;
+    if postponed == 0 { Err(FENCED) } else { Ok(()) }
+}
