@@ -106,6 +106,23 @@ impl FileType {
             Self::Code => "Code",
         }
     }
+
+    /// The media type that files of this type are kept under.
+    #[must_use]
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Pdf => "application/pdf",
+            Self::Word => "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+            Self::Excel => "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            Self::PowerPoint => "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+            Self::Html => "text/html",
+            Self::Markdown => "text/markdown",
+            Self::Text | Self::Code => "text/plain",
+            Self::Csv => "text/csv",
+            Self::Json => "application/json",
+            Self::Email => "message/rfc822",
+        }
+    }
 }
 
 /// Reads files. May be slow and hostile: implementations bound time and memory and never bring the process down.

@@ -4,6 +4,7 @@
 //! of the process.
 
 pub mod clean;
+pub mod facets;
 pub mod fold;
 pub mod lang;
 pub mod quantities;

@@ -1,3 +1,357 @@
-//! The ingest service.
+//! Takes files in: an upload becomes a durable job, a worker turns it into a version that answers, and only the whole
+//! version replaces the one before.
+//!
+//! `mod` is what the doors call, `worker` claims jobs, `steps` does them, `chunk` and `passage` are its pure parts.
 
 pub mod chunk;
+mod passage;
+mod progress;
+mod steps;
+mod worker;
+
+use std::{collections::HashSet, fmt::Write as _, io::Read, path::Path, sync::Arc, time::Duration};
+
+use sha2::{Digest, Sha256};
+use tokio::sync::{Mutex, Notify, watch};
+
+use crate::domain::{
+    error::{ExtractError, StoreError},
+    extract::Extractor,
+    id::{CollectionId, DocumentId, JobId, UserId, VersionId},
+    index::{Embedder, Filter, VectorIndex},
+    job::{Job, JobKind, JobQueue, JobState},
+    knowledge::{BlobStore, Document, DocumentStore, Submitted, Upload},
+    time::{Clock, Millis},
+};
+
+pub use passage::passage_text;
+pub use worker::WorkerConfig;
+
+/// Longest name of a document or a collection, in bytes of UTF-8.
+pub const LONGEST_NAME: usize = 255;
+
+/// Why the service refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IngestError {
+    /// The name of the file cannot be kept.
+    #[error("a file name has 1 to 255 bytes and no NUL")]
+    Filename,
+    /// The name of the collection cannot be kept.
+    #[error("a collection's name has 1 to 255 bytes and no NUL")]
+    Collection,
+    /// The file was refused before it became a job: empty, or of a type that askback does not read.
+    #[error(transparent)]
+    File(#[from] ExtractError),
+    /// The name stands in several collections, and none was given.
+    #[error("the name stands in several collections")]
+    Ambiguous(Vec<String>),
+    /// The uploaded file could not be read on this machine.
+    #[error("the upload could not be read: {0}")]
+    Upload(String),
+    /// The store refused or failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The ports that ingestion works with.
+#[derive(Clone)]
+pub struct Ports {
+    /// Versions and their parts.
+    pub documents: Arc<dyn DocumentStore>,
+    /// The queue.
+    pub jobs: Arc<dyn JobQueue>,
+    /// The files.
+    pub blobs: Arc<dyn BlobStore>,
+    /// Where leaves are found.
+    pub index: Arc<dyn VectorIndex>,
+    /// Makes their vectors.
+    pub embedder: Arc<dyn Embedder>,
+    /// Reads files.
+    pub extractor: Arc<dyn Extractor>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// A deletion that is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deleted {
+    /// The document.
+    pub document: DocumentId,
+    /// Its name.
+    pub filename: String,
+    /// Leaves that answered until now.
+    pub chunks: i64,
+}
+
+/// A deletion that a job will do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deleting {
+    /// The job.
+    pub job: JobId,
+    /// The document.
+    pub document: DocumentId,
+    /// Its name.
+    pub filename: String,
+}
+
+/// The ingest service. Clones share it.
+#[derive(Clone)]
+pub struct Ingest {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    ports: Ports,
+    config: WorkerConfig,
+    /// Work has come.
+    wake: Notify,
+    /// Counts jobs of this process that ended.
+    ended: watch::Sender<u64>,
+    /// Jobs whose version is current in SQL while the index still takes it up.
+    settling: std::sync::Mutex<HashSet<JobId>>,
+    /// Held from a change of what is current in SQL until the index knows, so that two changes of one document reach
+    /// the index in the order in which they were committed.
+    swap: Mutex<()>,
+}
+
+impl Ingest {
+    /// A service over these ports. Nothing runs before [`start`](Self::start).
+    #[must_use]
+    pub fn new(ports: Ports, config: WorkerConfig) -> Self {
+        let inner = Inner {
+            ports,
+            config,
+            wake: Notify::new(),
+            ended: watch::Sender::new(0),
+            settling: std::sync::Mutex::new(HashSet::new()),
+            swap: Mutex::new(()),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Accepts the file at `path`, which stays the caller's. When this returns the file is safe and its job is queued,
+    /// or nothing has changed.
+    ///
+    /// # Errors
+    /// See [`IngestError`].
+    pub async fn submit(
+        &self,
+        user: Option<UserId>,
+        collection: &str,
+        filename: &str,
+        path: &Path,
+    ) -> Result<Submitted, IngestError> {
+        if !is_name(filename) {
+            return Err(IngestError::Filename);
+        }
+        if !is_name(collection) {
+            return Err(IngestError::Collection);
+        }
+        let ports = &self.inner.ports;
+        let kind = ports.extractor.file_type(filename).ok_or(ExtractError::Unsupported)?;
+        let (blob, bytes) = digest(path).await?;
+        if bytes == 0 {
+            return Err(ExtractError::EmptyFile.into());
+        }
+        ports.blobs.put_file(&blob, path).await?;
+        let now = ports.clock.now();
+        let upload = Upload {
+            job: JobId::at(now),
+            user,
+            collection: collection.to_owned(),
+            new_collection: CollectionId::at(now),
+            filename: filename.to_owned(),
+            new_document: DocumentId::at(now),
+            version: VersionId::at(now),
+            blob,
+            bytes,
+            media_type: kind.media_type().to_owned(),
+            now,
+        };
+        let submitted = ports.documents.submit(&upload).await?;
+        self.inner.wake.notify_one();
+        Ok(submitted)
+    }
+
+    /// Deletes a document now.
+    ///
+    /// # Errors
+    /// `Ambiguous` when the name stands in several collections and none is given.
+    pub async fn delete(&self, filename: &str, collection: Option<&str>) -> Result<Deleted, IngestError> {
+        let document = self.named(filename, collection).await?;
+        let chunks = self.inner.delete_now(document.id).await?;
+        Ok(Deleted { document: document.id, filename: document.filename, chunks })
+    }
+
+    /// Queues the deletion of a document.
+    ///
+    /// # Errors
+    /// As [`delete`](Self::delete).
+    pub async fn submit_delete(
+        &self,
+        user: UserId,
+        filename: &str,
+        collection: Option<&str>,
+    ) -> Result<Deleting, IngestError> {
+        let document = self.named(filename, collection).await?;
+        let now = self.inner.ports.clock.now();
+        let job = JobId::at(now);
+        self.inner.ports.jobs.enqueue_delete(job, user, document.id, &document.filename, now).await?;
+        self.inner.wake.notify_one();
+        Ok(Deleting { job, document: document.id, filename: document.filename })
+    }
+
+    /// The one live document of this name.
+    async fn named(&self, filename: &str, collection: Option<&str>) -> Result<Document, IngestError> {
+        let mut found = self.inner.ports.documents.documents_named(filename, collection).await?;
+        if found.len() > 1 {
+            return Err(IngestError::Ambiguous(found.into_iter().map(|document| document.collection_name).collect()));
+        }
+        found.pop().ok_or(IngestError::Store(StoreError::NotFound))
+    }
+
+    /// A job. It counts as completed once a search would find what it made.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown id.
+    pub async fn job(&self, id: JobId) -> Result<Job, IngestError> {
+        Ok(self.inner.honest(self.inner.ports.jobs.job(id).await?))
+    }
+
+    /// Jobs of a kind, newest first, those after `after`.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn jobs(
+        &self,
+        kind: JobKind,
+        after: Option<(Millis, JobId)>,
+        limit: i64,
+    ) -> Result<Vec<Job>, IngestError> {
+        let jobs = self.inner.ports.jobs.jobs(kind, after, limit).await?;
+        Ok(jobs.into_iter().map(|job| self.inner.honest(job)).collect())
+    }
+
+    /// Live documents, newest upload first, those after `after`.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn documents(
+        &self,
+        collection: Option<&str>,
+        after: Option<(Millis, DocumentId)>,
+        limit: i64,
+    ) -> Result<Vec<Document>, IngestError> {
+        Ok(self.inner.ports.documents.documents(collection, after, limit).await?)
+    }
+
+    /// The job once it has ended, or as it stands when `limit` has passed. Ends in this process are told at once; those
+    /// of another process are seen by looking every now and then.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown id.
+    pub async fn wait(&self, id: JobId, limit: Duration) -> Result<Job, IngestError> {
+        let mut ended = self.inner.ended.subscribe();
+        let deadline = tokio::time::Instant::now() + limit;
+        loop {
+            ended.mark_unchanged();
+            let job = self.job(id).await?;
+            if matches!(job.state, JobState::Completed | JobState::Failed) {
+                return Ok(job);
+            }
+            let look_again = tokio::time::Instant::now() + self.inner.config.poll;
+            tokio::select! {
+                changed = ended.changed() => {
+                    // The sender lives in `self`; it cannot be gone.
+                    let _ = changed;
+                }
+                () = tokio::time::sleep_until(look_again.min(deadline)) => {
+                    if tokio::time::Instant::now() >= deadline {
+                        return self.job(id).await;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// Deletes a document from SQL, then from the index.
+    async fn delete_now(&self, document: DocumentId) -> Result<i64, StoreError> {
+        let _order = self.swap.lock().await;
+        let chunks = self.ports.documents.delete_document(document, self.ports.clock.now()).await?;
+        let filter = Filter { documents: Some(vec![document]), ..Filter::default() };
+        // SQL is the truth: hits of a deleted document are dropped when they are read, so a failure costs space only.
+        if let Err(error) = self.ports.index.delete(&filter).await {
+            tracing::error!(%error, %document, "a deleted document stays in the index");
+        }
+        Ok(chunks)
+    }
+
+    fn honest(&self, mut job: Job) -> Job {
+        let settling = self.settling.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if job.state == JobState::Completed && settling.contains(&job.id) {
+            job.state = JobState::Running;
+        }
+        job
+    }
+
+    fn settle(&self, job: JobId, settling: bool) {
+        let mut jobs = self.settling.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if settling {
+            jobs.insert(job);
+        } else {
+            jobs.remove(&job);
+        }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.trim().is_empty() && name.len() <= LONGEST_NAME && !name.contains('\0')
+}
+
+/// SHA-256 in hex, and the size.
+async fn digest(path: &Path) -> Result<(String, i64), IngestError> {
+    let path = path.to_owned();
+    let hashed = tokio::task::spawn_blocking(move || -> std::io::Result<(String, i64)> {
+        let mut file = std::fs::File::open(path)?;
+        let mut hasher = Sha256::new();
+        let mut buffer = vec![0; 64 << 10];
+        let mut bytes = 0;
+        loop {
+            let read = file.read(&mut buffer)?;
+            if read == 0 {
+                break;
+            }
+            hasher.update(&buffer[..read]);
+            bytes += i64::try_from(read).unwrap_or(0);
+        }
+        let mut hex = String::with_capacity(64);
+        for byte in hasher.finalize() {
+            // Writing to a string cannot fail.
+            let _ = write!(hex, "{byte:02x}");
+        }
+        Ok((hex, bytes))
+    })
+    .await;
+    match hashed {
+        Ok(Ok(digest)) => Ok(digest),
+        Ok(Err(error)) => Err(IngestError::Upload(error.to_string())),
+        Err(error) => Err(IngestError::Upload(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_data() {
+        assert!(is_name("../../etc/passwd"));
+        assert!(is_name("报告 (最终).pdf"));
+        assert!(is_name(&"报".repeat(85)));
+        assert!(!is_name(&"报".repeat(86)));
+        assert!(!is_name(" "));
+        assert!(!is_name("a\0b"));
+    }
+}

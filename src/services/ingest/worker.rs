@@ -1,0 +1,209 @@
+//! Claims jobs and sees them through: lease, heartbeat, retries.
+
+use std::time::Duration;
+
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    Ingest, Inner,
+    chunk::Shape,
+    progress::{Progress, Stopped},
+    steps::{self, Failed},
+};
+use crate::domain::{
+    error::StoreError,
+    job::{Fence, Job, JobFailure, JobKind},
+};
+
+/// How work is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerConfig {
+    /// Jobs at a time.
+    pub workers: usize,
+    /// This process as the queue knows it: `node:boot`. Leases of `node:` are its own from before a restart.
+    pub owner: String,
+    /// A job whose worker is silent for this long is another's.
+    pub lease: Duration,
+    /// How often to look for work of other processes and for retries that are due.
+    pub poll: Duration,
+    /// A job is claimed at most this often.
+    pub attempts: i64,
+    /// Wait before the second attempt; doubles with each further one.
+    pub backoff: Duration,
+    /// Longest wait between two attempts.
+    pub backoff_most: Duration,
+    /// Leaves that are embedded at a time.
+    pub batch: usize,
+    /// Sizes of chunks.
+    pub shape: Shape,
+}
+
+impl WorkerConfig {
+    /// The defaults for a process of this `node:boot`.
+    #[must_use]
+    pub fn new(owner: impl Into<String>) -> Self {
+        Self {
+            workers: 2,
+            owner: owner.into(),
+            lease: Duration::from_secs(30),
+            poll: Duration::from_secs(2),
+            attempts: 5,
+            backoff: Duration::from_secs(1),
+            backoff_most: Duration::from_secs(60),
+            batch: 64,
+            shape: Shape::default(),
+        }
+    }
+
+    /// The wait before the next attempt: doubling, within bounds, and shortened by up to a half, so that jobs that
+    /// failed together do not come back together.
+    fn wait(&self, attempts: i64) -> Duration {
+        let doublings = u32::try_from(attempts - 1).unwrap_or(0).min(16);
+        let full = self.backoff.saturating_mul(1 << doublings).min(self.backoff_most);
+        full.mul_f64(rand::random_range(0.5..=1.0))
+    }
+}
+
+impl Ingest {
+    /// Frees what this node held before it was restarted, and starts the workers. They end when `stop` is cancelled;
+    /// what they were doing is then taken up after the lease, or at the next start.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn start(&self, tasks: &TaskTracker, stop: &CancellationToken) -> Result<(), StoreError> {
+        let config = &self.inner.config;
+        let node = config.owner.split_once(':').map_or(config.owner.as_str(), |(node, _)| node);
+        let freed = self.inner.ports.jobs.release(&format!("{node}:"), self.inner.ports.clock.now()).await?;
+        if freed > 0 {
+            tracing::info!(jobs = freed, "jobs of the last run are taken up again");
+        }
+        for no in 0..config.workers.max(1) {
+            let (ingest, stop) = (self.clone(), stop.clone());
+            tasks.spawn(async move {
+                let owner = format!("{}:{no}", ingest.inner.config.owner);
+                // Dropping the work is safe at any point: SQL shows nothing that is not whole.
+                stop.run_until_cancelled(ingest.inner.work(&owner)).await;
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Inner {
+    /// Claims and does jobs, for ever.
+    async fn work(&self, owner: &str) {
+        let mut failures = 0;
+        loop {
+            let now = self.ports.clock.now();
+            let idle = match self.ports.jobs.claim(owner, now, self.config.lease).await {
+                Ok(Some((job, fence))) => {
+                    // Another worker may find the next job at once.
+                    self.wake.notify_one();
+                    failures = 0;
+                    self.see_through(&job, fence).await;
+                    self.ended.send_modify(|count| *count = count.wrapping_add(1));
+                    continue;
+                }
+                Ok(None) => {
+                    failures = 0;
+                    self.config.poll
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the job queue does not answer");
+                    failures += 1;
+                    self.config.wait(failures)
+                }
+            };
+            tokio::select! {
+                () = self.wake.notified() => {}
+                () = tokio::time::sleep(idle) => {}
+            }
+        }
+    }
+
+    /// Does one job while its lease is kept, and records how it ended.
+    #[tracing::instrument(name = "job", skip_all, fields(job = %job.id, kind = ?job.kind, attempt = job.attempts))]
+    async fn see_through(&self, job: &Job, fence: Fence) {
+        let progress =
+            Progress::new(self.ports.jobs.clone(), self.ports.clock.clone(), fence, job.kind, self.config.lease);
+        let outcome = if job.attempts > self.config.attempts {
+            // Each attempt ended without a word: the file may be what kills the process.
+            Err(Failed::exhausted())
+        } else {
+            self.attempt(job, fence, &progress).await
+        };
+        let failed = match outcome {
+            Ok(()) => return metrics::counter!("askback_jobs_total", "outcome" => "completed").increment(1),
+            Err(failed) => failed,
+        };
+        let failure = match failed {
+            Failed::Fenced => return tracing::warn!("another worker has the job"),
+            Failed::Final { code, message } => JobFailure::Final { code, message },
+            Failed::Passing(reason) if job.attempts < self.config.attempts => {
+                let wait = self.config.wait(job.attempts);
+                tracing::warn!(%reason, ?wait, "the job failed and is tried again");
+                JobFailure::Retry(wait)
+            }
+            Failed::Passing(reason) => {
+                tracing::error!(%reason, "the job failed for the last time");
+                let Failed::Final { code, message } = Failed::exhausted() else { return };
+                JobFailure::Final { code, message }
+            }
+        };
+        let message = match &failure {
+            JobFailure::Final { message, .. } => message.as_str(),
+            JobFailure::Retry(_) => "Something did not answer; the job will be tried again.",
+        };
+        let outcome = if matches!(failure, JobFailure::Final { .. }) { "failed" } else { "retried" };
+        metrics::counter!("askback_jobs_total", "outcome" => outcome).increment(1);
+        let report = progress.failed(message);
+        if let Err(error) = self.ports.jobs.fail(fence, &failure, &report, self.ports.clock.now()).await {
+            // The lease runs out, and the job is claimed again.
+            tracing::warn!(%error, "the end of the job could not be recorded");
+        }
+    }
+
+    /// The long part of a job ends when its lease is lost or someone cancels it; the short part, in which what answers
+    /// changes, is never cut in two.
+    async fn attempt(&self, job: &Job, fence: Fence, progress: &Progress) -> Result<(), Failed> {
+        match job.kind {
+            JobKind::Ingest => {
+                let ready = tokio::select! {
+                    biased;
+                    ready = steps::ingest(self, job, fence, progress) => ready?,
+                    stopped = self.keep(progress) => return Err(stopped.into()),
+                };
+                steps::publish(self, job, fence, ready, progress).await
+            }
+            JobKind::Delete => steps::delete(self, job, fence, progress).await,
+        }
+    }
+
+    /// Beats until the job has to stop. A store that does not answer for a while is no reason: the lease tells.
+    async fn keep(&self, progress: &Progress) -> Stopped {
+        loop {
+            tokio::time::sleep(self.config.lease / 4).await;
+            match progress.beat().await {
+                Ok(()) => {}
+                Err(Stopped::Store(StoreError::Unavailable(reason))) => {
+                    tracing::warn!(%reason, "a heartbeat was not stored");
+                }
+                Err(stopped) => return stopped,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_within_bounds() {
+        let config = WorkerConfig::new("node:boot");
+        for (attempts, least, most) in [(1, 500, 1_000), (3, 2_000, 4_000), (60, 30_000, 60_000)] {
+            let wait = config.wait(attempts).as_millis();
+            assert!((least..=most).contains(&wait), "{attempts}: {wait}");
+        }
+    }
+}
