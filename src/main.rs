@@ -1,11 +1,13 @@
 //! The `askback` command.
 
+mod cli;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Before anything else: the process that reads untrusted files starts no thread and takes no memory of its own.
-    if std::env::args_os().nth(1).is_some_and(|command| command == "extract-worker") {
+    // The child that reads hostile files must not have done anything else before.
+    if std::env::args_os().nth(1).is_some_and(|word| word == "extract-worker") {
         return askback::adapters::extract::worker_main();
     }
-    ExitCode::SUCCESS
+    cli::run()
 }

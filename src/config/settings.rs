@@ -29,6 +29,12 @@ impl Setting {
         Some(name.to_ascii_lowercase().replace('_', "-"))
     }
 
+    /// Whether it is true or false, so that its flag needs no value.
+    #[must_use]
+    pub const fn is_switch(&self) -> bool {
+        matches!(self.kind, Flag)
+    }
+
     /// The row of this key.
     #[must_use]
     pub fn of(key: &str) -> Option<&'static Self> {

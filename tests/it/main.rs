@@ -10,6 +10,7 @@
     missing_docs
 )]
 
+mod cli;
 mod contract;
 mod llm;
 mod support;
