@@ -43,6 +43,12 @@ impl RunStatus {
         }
     }
 
+    /// Whether it came to the end that it was meant to come to.
+    #[must_use]
+    pub const fn is_good(self) -> bool {
+        matches!(self, Self::Completed | Self::AwaitingInput)
+    }
+
     /// Whether nothing more will happen to it.
     #[must_use]
     pub const fn is_terminal(self) -> bool {

@@ -95,6 +95,11 @@ pub struct ToolOutcome {
 pub trait Tool: Send + Sync {
     /// How models are told of it.
     fn spec(&self) -> &ToolSpec;
+    /// Whether it counts its own calls: then an equal call of the same turn reaches it again, so that it can say that
+    /// its quota is spent, in place of being answered from the first.
+    fn metered(&self) -> bool {
+        false
+    }
     /// Runs it. Dropping the future cancels the call.
     async fn call(&self, ctx: &ToolContext, arguments: Value) -> Result<ToolOutcome, ToolError>;
 }

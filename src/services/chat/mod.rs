@@ -1,4 +1,269 @@
-//! The chat service.
+//! The chat service: one turn from request to committed answer, the run log and its watchers, recovery, conversations.
+//!
+//! A turn is owned by one task, which accepts it, works on it and ends it; callers only watch. What a turn says goes
+//! into the run's log; the journal brings the log to the store, and watchers see what is there.
 
+mod answer;
+mod ask;
 pub mod cite;
+mod context;
+mod finish;
+mod frame;
+mod journal;
+mod labels;
+mod live;
+mod recover;
 pub mod reply;
+mod resume;
+mod runs;
+mod sessions;
+mod title;
+mod transcript;
+mod turn;
+mod watch;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::{Semaphore, oneshot};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use self::{journal::Journal, live::LiveRun};
+pub use self::{
+    frame::Frame,
+    runs::RunState,
+    sessions::Conversation,
+    watch::{Turn, Watch},
+};
+use crate::{
+    domain::{
+        chat::{ChatStore, HitlAction, Refused, TurnRequest},
+        id::{RunId, UserId},
+        knowledge::DocumentStore,
+        memory::MemoryStore,
+        model::ChatModel,
+        problem::FieldError,
+        time::Clock,
+        user::User,
+    },
+    services::agent::registry::Registry,
+};
+
+/// What the chat service works with.
+pub struct ChatPorts {
+    /// Keeps conversations and runs.
+    pub chats: Arc<dyn ChatStore>,
+    /// Keeps notes and events.
+    pub memory: Arc<dyn MemoryStore>,
+    /// Says what a user may read.
+    pub documents: Arc<dyn DocumentStore>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Answers.
+    pub chat_model: Arc<dyn ChatModel>,
+    /// Understands replies and writes notes; without it, rules do.
+    pub fast: Option<Arc<dyn ChatModel>>,
+    /// What the agent may do.
+    pub tools: Registry,
+}
+
+/// Bounds and names of the chat service.
+#[derive(Debug, Clone)]
+pub struct ChatConfig {
+    /// Names this process among others over the same store; stays through restarts.
+    pub node: String,
+    /// Names this start of it.
+    pub boot: String,
+    /// Steps of an agent's turn: a model call is one, a batch of tool calls is one.
+    pub recursion_limit: u32,
+    /// Searches of one turn.
+    pub knowledge_quota: u32,
+    /// Earlier messages that a model is shown.
+    pub history: usize,
+    /// How long a question stays open.
+    pub hitl_expiry: Duration,
+    /// Questions in a row about one matter.
+    pub max_rounds: u32,
+    /// Longest that a turn may take.
+    pub turn_deadline: Duration,
+    /// Turns that run at once; more are refused.
+    pub max_running: usize,
+    /// Tokens of system prompt, history and question together.
+    pub window_tokens: usize,
+    /// Longest message of a user, in characters.
+    pub max_message_chars: usize,
+}
+
+impl ChatConfig {
+    /// The defaults for the process `node` at its start `boot`.
+    #[must_use]
+    pub fn new(node: impl Into<String>, boot: impl Into<String>) -> Self {
+        Self {
+            node: node.into(),
+            boot: boot.into(),
+            recursion_limit: 8,
+            knowledge_quota: 1,
+            history: 6,
+            hitl_expiry: Duration::from_secs(24 * 60 * 60),
+            max_rounds: 2,
+            turn_deadline: Duration::from_secs(300),
+            max_running: 256,
+            window_tokens: 16_000,
+            max_message_chars: 32_000,
+        }
+    }
+}
+
+/// A turn as a door hands it in.
+#[derive(Debug, Clone)]
+pub struct Submission {
+    /// Who asks.
+    pub user: User,
+    /// The client's name of the session; absent: a new one.
+    pub session_name: Option<String>,
+    /// What is asked for.
+    pub request: TurnRequest,
+    /// `Idempotency-Key` and the hex SHA-256 of the body.
+    pub idempotency: Option<(String, String)>,
+    /// Names the request in the log and in problems.
+    pub request_id: Option<String>,
+}
+
+/// Why a turn was not started. Nothing was written.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum StartError {
+    /// A field of the request cannot be used.
+    #[error("{}: {}", .0.field, .0.message)]
+    Invalid(FieldError),
+    /// The store refused it.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// As many turns run as may. Worth another try after this long.
+    #[error("too many turns are running")]
+    Overloaded {
+        /// For `Retry-After`.
+        retry_after: Duration,
+    },
+    /// A defect of askback.
+    #[error("internal error")]
+    Internal,
+}
+
+/// See the module. Cheap to clone.
+#[derive(Clone)]
+pub struct Chat {
+    inner: Arc<Inner>,
+}
+
+/// What the service's tasks share.
+struct Inner {
+    ports: ChatPorts,
+    config: ChatConfig,
+    /// `node:boot`.
+    owner: String,
+    journal: Arc<Journal>,
+    live: Mutex<HashMap<RunId, Arc<LiveRun>>>,
+    admission: Arc<Semaphore>,
+    tasks: TaskTracker,
+    /// The tasks that serve all turns; they end after the last turn.
+    upkeep: TaskTracker,
+    closing: CancellationToken,
+}
+
+impl Inner {
+    /// A panic leaves the map whole, so a poisoned lock is as good as any.
+    fn live(&self) -> MutexGuard<'_, HashMap<RunId, Arc<LiveRun>>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watch(&self, user: UserId, run: RunId, after: u64) -> Watch {
+        let live = self.live().get(&run).filter(|live| live.user == user).cloned();
+        match live {
+            Some(live) => Watch::live(&live, after),
+            None => Watch::stored(Arc::clone(&self.ports.chats), user, run, after),
+        }
+    }
+}
+
+impl Chat {
+    /// The service, with its journal and its heartbeat at work. Call [`recover`](Self::recover) before turns are taken.
+    /// Must be called inside a runtime.
+    #[must_use]
+    pub fn new(ports: ChatPorts, config: ChatConfig) -> Self {
+        let inner = Arc::new(Inner {
+            owner: format!("{}:{}", config.node, config.boot),
+            journal: Arc::default(),
+            live: Mutex::default(),
+            admission: Arc::new(Semaphore::new(config.max_running)),
+            tasks: TaskTracker::new(),
+            upkeep: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            ports,
+            config,
+        });
+        let (journal, chats, closing) =
+            (Arc::clone(&inner.journal), Arc::clone(&inner.ports.chats), inner.closing.clone());
+        inner.upkeep.spawn(async move { journal.work(chats.as_ref(), closing).await });
+        let beating = Arc::clone(&inner);
+        inner.upkeep.spawn(async move { beating.heartbeat().await });
+        Self { inner }
+    }
+
+    /// Starts a turn; gives it as soon as it is accepted. Dropping the future before that leaves nothing behind;
+    /// dropping the turn after it is leaving (see `on_disconnect`).
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub async fn start(&self, submission: Submission) -> Result<Turn, StartError> {
+        self.check(&submission.request).map_err(StartError::Invalid)?;
+        if self.inner.tasks.is_closed() {
+            return Err(StartError::Overloaded { retry_after: Duration::from_secs(5) });
+        }
+        let Ok(permit) = Arc::clone(&self.inner.admission).try_acquire_owned() else {
+            metrics::counter!("askback_turns_refused_total").increment(1);
+            return Err(StartError::Overloaded { retry_after: Duration::from_secs(2) });
+        };
+        let (reply, accepted) = oneshot::channel();
+        self.inner.tasks.spawn(Arc::clone(&self.inner).turn(submission, reply, permit));
+        // The sender is dropped without an answer only when accepting panicked.
+        accepted.await.unwrap_or(Err(StartError::Internal))
+    }
+
+    /// What can be seen without the store.
+    fn check(&self, request: &TurnRequest) -> Result<(), FieldError> {
+        let wrong = |message: String| Err(FieldError { field: "message".into(), message, valid: Vec::new() });
+        let says_by_hitl = request.hitl.as_ref().is_some_and(|reply| {
+            !reply.option_ids.is_empty() || reply.action == Some(HitlAction::Dismiss)
+        });
+        if request.message.trim().is_empty() && !says_by_hitl {
+            return wrong("must not be empty".into());
+        }
+        if request.message.contains('\0') {
+            return wrong("must not contain NUL".into());
+        }
+        let most = self.inner.config.max_message_chars;
+        if request.message.len() > most && request.message.chars().count() > most {
+            return wrong(format!("must not be longer than {most} characters"));
+        }
+        Ok(())
+    }
+
+    /// Ends: no turn is taken any more, running ones get `grace`, then they are interrupted. Returns when all is written.
+    pub async fn shutdown(&self, grace: Duration) {
+        let inner = &self.inner;
+        inner.tasks.close();
+        if tokio::time::timeout(grace, inner.tasks.wait()).await.is_err() {
+            inner.live().values().for_each(|live| live.stop(live::StopReason::Shutdown));
+            // Their ends need the store only; should that hang, the next start finds and ends them.
+            if tokio::time::timeout(Duration::from_secs(10), inner.tasks.wait()).await.is_err() {
+                tracing::error!("some turns could not be ended; the next start ends them");
+            }
+        }
+        inner.upkeep.close();
+        inner.closing.cancel();
+        inner.upkeep.wait().await;
+    }
+}

@@ -1,0 +1,177 @@
+//! The work of a turn: what the message is, then the agent, or the question that it answers.
+
+use std::sync::Arc;
+
+use super::{
+    Inner, ask,
+    reply::{self, Verdict},
+    turn::{Asked, Ending, Scene, Work},
+};
+use crate::{
+    domain::{
+        error::{ModelError, TurnError},
+        event::Progress,
+        evidence::Route,
+        hitl::{HitlStatus, HitlView, Question, Settlement},
+        knowledge::Access,
+        tool::{Background, Quota, ToolContext},
+        trace::RagTrace,
+    },
+    services::agent::{Agent, End, run::Run},
+};
+
+const SYSTEM: &str = include_str!("../prompts/system.md");
+
+impl Inner {
+    /// Does the work of a turn.
+    pub(super) async fn answer(&self, scene: &Scene, work: &mut Work) -> Result<Ending, TurnError> {
+        let Some(taken) = &scene.accepted.taken else {
+            return self.ask_agent(scene, &scene.accepted.text, work).await;
+        };
+        let Some(record) = &taken.record else {
+            tracing::warn!(hitl_id = %taken.id, "a question's record cannot be read; the message is a new question");
+            work.settlement = Some((Settlement::Superseded, "its record cannot be read".into()));
+            return self.ask_agent(scene, &scene.accepted.text, work).await;
+        };
+        // What was typed, not what is stored: chosen options come by id.
+        let typed = &scene.request.message;
+        let understood = reply::decide(typed, record, scene.request.hitl.as_ref(), self.ports.fast.as_deref()).await;
+        work.verdict = Some(understood.trace());
+        let settle = |settlement| Some((settlement, understood.reason.clone()));
+        match understood.verdict {
+            Verdict::Answer(answer) => {
+                work.settlement = settle(Settlement::Answered);
+                self.resume(scene, taken, record, answer, work).await
+            }
+            Verdict::Dismiss { rest: None } => {
+                work.settlement = settle(Settlement::Dismissed);
+                self.say_all(scene.labels.dismissed, work);
+                Ok(Ending::Answered)
+            }
+            Verdict::Dismiss { rest: Some(rest) } => {
+                work.settlement = settle(Settlement::Dismissed);
+                work.transcript.sink().step("↪️", scene.labels.new_question, "", None);
+                self.ask_agent(scene, &rest, work).await
+            }
+            Verdict::NewQuestion { .. } | Verdict::Unsure => {
+                work.settlement = settle(Settlement::Superseded);
+                work.transcript.sink().step("↪️", scene.labels.new_question, "", None);
+                self.ask_agent(scene, &scene.accepted.text, work).await
+            }
+        }
+    }
+
+    /// Runs the agent on `question`.
+    pub(super) async fn ask_agent(&self, scene: &Scene, question: &str, work: &mut Work) -> Result<Ending, TurnError> {
+        let context = self.context(scene).await?;
+        work.told = context.told();
+        let prompts = context.prompts(SYSTEM, question, self.config.window_tokens);
+        let ctx = self.tool_context(scene, question, context.background, work).await?;
+        let mut run = Run::new(prompts, self.config.recursion_limit, self.ports.tools.metered());
+        let agent = Agent {
+            model: self.ports.chat_model.as_ref(),
+            model_name: scene.request.model.clone(),
+            sampling: scene.request.sampling.clone(),
+            tools: &self.ports.tools,
+        };
+        let transcript = &mut work.transcript;
+        let thinking = scene.labels.thinking;
+        let end = agent.drive(&mut run, &ctx, &mut |said| transcript.hear(said, thinking)).await;
+        if run.hit_limit() {
+            transcript.trace.get_or_insert_with(Box::default).step_limit = true;
+        }
+        match end? {
+            End::Asked(question) => {
+                let ground = ask::Ground {
+                    answers: Vec::new(),
+                    before: None,
+                    only: ctx.only,
+                    collections: ctx.access.collections,
+                    generation: 0,
+                };
+                Ok(self.ask_back(*question, ground, work))
+            }
+            End::Answered => {
+                self.never_silent(scene, work, run.hit_limit())?;
+                Ok(Ending::Answered)
+            }
+        }
+    }
+
+    /// What tools know of the turn.
+    pub(super) async fn tool_context(
+        &self,
+        scene: &Scene,
+        question: &str,
+        background: Background,
+        work: &Work,
+    ) -> Result<ToolContext, TurnError> {
+        let only = scene.request.collections.clone();
+        Ok(ToolContext {
+            user: scene.user.id,
+            role: scene.user.role,
+            access: self.readable(scene, only.as_deref()).await?,
+            only,
+            session: scene.accepted.session.id,
+            run: scene.run,
+            message: question.to_owned(),
+            background,
+            quota: Arc::new(Quota::new(self.config.knowledge_quota)),
+            progress: Arc::clone(work.transcript.sink()) as Arc<dyn Progress>,
+        })
+    }
+
+    async fn readable(&self, scene: &Scene, only: Option<&[String]>) -> Result<Access, TurnError> {
+        Ok(self.ports.documents.readable(scene.user.id, only).await?)
+    }
+
+    /// A model that ended without a word: askback says itself what the matter is, or the turn fails.
+    fn never_silent(&self, scene: &Scene, work: &mut Work, hit_limit: bool) -> Result<(), TurnError> {
+        if !work.transcript.answer().trim().is_empty() {
+            return Ok(());
+        }
+        let found_nothing = work.transcript.trace.as_ref().is_some_and(|trace| trace.route == Some(Route::NoKnowledge));
+        if found_nothing {
+            self.say_all(scene.labels.no_knowledge, work);
+        } else if hit_limit {
+            self.say_all(scene.labels.step_limit, work);
+        } else {
+            return Err(TurnError::Model(ModelError::BadResponse("the model said nothing".into())));
+        }
+        Ok(())
+    }
+
+    /// A whole answer of askback's own.
+    pub(super) fn say_all(&self, sentence: &str, work: &mut Work) {
+        work.transcript.reset();
+        work.transcript.say(sentence);
+        work.transcript.finish_reason.get_or_insert_with(|| "stop".into());
+    }
+
+    /// Ends the turn with a question.
+    pub(super) fn ask_back(&self, question: Question, ground: ask::Ground, work: &mut Work) -> Ending {
+        let now = self.ports.clock.now();
+        let text = question.text();
+        let trace = work.transcript.trace.get_or_insert_with(Box::default);
+        show_question(trace, &question);
+        let pending = ask::pending(question, ground, now, now + self.config.hitl_expiry);
+        let view = HitlView::new(
+            pending.id,
+            &pending.record,
+            pending.round,
+            self.config.max_rounds,
+            pending.expires_at,
+            HitlStatus::Open,
+        );
+        Ending::Asked(Box::new(Asked { pending, text, view }))
+    }
+}
+
+/// The fields that the trace of an asking turn has.
+fn show_question(trace: &mut RagTrace, question: &Question) {
+    trace.route = Some(question.route);
+    trace.retrieval_status = Some(question.status());
+    trace.hitl_prompt = Some(question.prompt.clone());
+    trace.hitl_options = question.options.iter().map(|option| option.label.clone()).collect();
+    trace.missing_slots.clone_from(&question.missing_slots);
+}

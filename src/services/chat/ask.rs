@@ -1,0 +1,172 @@
+//! Asking back: the record of a question, its bounds, and its fingerprint.
+
+use sha2::{Digest, Sha256};
+
+use crate::{
+    domain::{
+        hitl::{Answer, HitlStatus, HitlView, NewPending, Pending, Question, Record},
+        id::{CollectionId, HitlId},
+        time::Millis,
+    },
+    text::{cut, fold::fold},
+};
+
+/// Most bytes of a record.
+const MAX_RECORD: usize = 8 * 1024;
+/// Most characters of the question that a record keeps.
+const MAX_QUESTION: usize = 1_500;
+
+/// What a new question stands on.
+pub(super) struct Ground {
+    /// The rounds before it, answered.
+    pub(super) answers: Vec<Answer>,
+    /// The first question of the chain, and the round that was answered now.
+    pub(super) before: Option<(HitlId, u32)>,
+    /// The request's collections.
+    pub(super) only: Option<Vec<String>>,
+    /// What could be read.
+    pub(super) collections: Vec<CollectionId>,
+    /// Of the index.
+    pub(super) generation: u64,
+}
+
+/// The open question that a turn leaves behind.
+pub(super) fn pending(question: Question, ground: Ground, now: Millis, expires_at: Millis) -> NewPending {
+    let id = HitlId::at(now);
+    let (root, round) = ground.before.map_or((id, 1), |(root, round)| (root, round + 1));
+    let fingerprint = fingerprint(&question);
+    let record = fit(Record {
+        v: Record::VERSION,
+        question,
+        answers: ground.answers,
+        only: ground.only,
+        collections: ground.collections,
+        index_generation: ground.generation,
+    });
+    NewPending { id, root, round, fingerprint, record, expires_at }
+}
+
+/// Names what is asked, whatever its wording: question core, slots and options.
+pub(super) fn fingerprint(question: &Question) -> String {
+    let mut options: Vec<&str> = question.options.iter().map(|option| option.id.as_str()).collect();
+    options.sort_unstable();
+    let mut slots: Vec<String> = question.missing_slots.iter().map(|slot| fold(slot)).collect();
+    slots.sort_unstable();
+    let mut hash = Sha256::new();
+    for part in [fold(&question.original_question), slots.join("\n"), options.join("\n")] {
+        hash.update(part.as_bytes());
+        hash.update([0]);
+    }
+    hex::encode(hash.finalize())
+}
+
+/// Cuts a record to its bound: first the long texts, then the documents of the options that name most of them. The
+/// facet and its value stay, so that an option whose documents were cut still narrows the search.
+fn fit(mut record: Record) -> Record {
+    let question = &mut record.question.original_question;
+    *question = cut(question, MAX_QUESTION).to_owned();
+    while size(&record) > MAX_RECORD {
+        let options = &mut record.question.options;
+        let answers = record.answers.iter_mut().flat_map(|answer| &mut answer.filters);
+        let longest = options
+            .iter_mut()
+            .map(|option| &mut option.filter)
+            .chain(answers)
+            .max_by_key(|filter| filter.documents.len())
+            .filter(|filter| filter.documents.len() > 1);
+        if let Some(filter) = longest {
+            filter.documents.truncate(filter.documents.len() / 2);
+        } else if let Some(option) = options.iter_mut().find(|option| !option.aliases.is_empty()) {
+            option.aliases.clear();
+        } else {
+            let question = &mut record.question.original_question;
+            let half = question.chars().count() / 2;
+            if half == 0 {
+                break;
+            }
+            *question = cut(question, half).to_owned();
+        }
+    }
+    record
+}
+
+fn size(record: &Record) -> usize {
+    serde_json::to_vec(record).map_or(0, |json| json.len())
+}
+
+/// A stored question as clients see it; one whose time has passed shows as expired before anything noticed.
+pub(super) fn view(pending: &Pending, max_rounds: u32, now: Millis) -> Option<HitlView> {
+    let record = pending.record.as_ref()?;
+    let status = if pending.status == HitlStatus::Open && pending.expires_at <= now {
+        HitlStatus::Expired
+    } else {
+        pending.status
+    };
+    Some(HitlView::new(pending.id, record, pending.round, max_rounds, pending.expires_at, status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{
+        evidence::Route,
+        hitl::{Choice, Facet, OptionFilter},
+        id::DocumentId,
+    };
+
+    fn question(options: usize, documents: usize) -> Question {
+        Question {
+            route: Route::ScopeSelect,
+            prompt: "Which product do you mean?".into(),
+            options: (0..options)
+                .map(|n| Choice {
+                    id: format!("{n:08x}"),
+                    label: format!("Product {n}"),
+                    aliases: vec![],
+                    evidence_count: 2,
+                    filter: OptionFilter {
+                        facet: Facet::Subject,
+                        value: format!("Product {n}"),
+                        documents: (0..documents).map(|_| DocumentId::at(Millis(1))).collect(),
+                    },
+                })
+                .collect(),
+            missing_slots: vec![],
+            original_question: "How long is the warranty?".into(),
+            rewrite_count: 0,
+        }
+    }
+
+    fn ground(before: Option<(HitlId, u32)>) -> Ground {
+        Ground { answers: vec![], before, only: None, collections: vec![], generation: 3 }
+    }
+
+    #[test]
+    fn a_record_never_exceeds_its_bound() {
+        let asked = pending(question(8, 64), ground(None), Millis(1), Millis(2));
+        assert!(size(&asked.record) <= MAX_RECORD);
+        assert!(asked.record.question.options.iter().all(|option| !option.filter.documents.is_empty()));
+        let small = pending(question(2, 1), ground(None), Millis(1), Millis(2));
+        assert_eq!(small.record.question, question(2, 0).with_documents_of(&small.record.question));
+    }
+
+    #[test]
+    fn rounds_keep_their_root() {
+        let first = pending(question(2, 1), ground(None), Millis(1), Millis(2));
+        assert_eq!((first.root, first.round), (first.id, 1));
+        let second = pending(question(2, 1), ground(Some((first.id, 1))), Millis(5), Millis(6));
+        assert_eq!((second.root, second.round), (first.id, 2));
+        assert_eq!(second.fingerprint, first.fingerprint);
+        let other = pending(question(3, 1), ground(Some((first.id, 1))), Millis(5), Millis(6));
+        assert_ne!(other.fingerprint, first.fingerprint);
+    }
+
+    impl Question {
+        fn with_documents_of(mut self, other: &Self) -> Self {
+            for (mine, theirs) in self.options.iter_mut().zip(&other.options) {
+                mine.filter.documents.clone_from(&theirs.filter.documents);
+            }
+            self
+        }
+    }
+}

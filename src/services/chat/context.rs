@@ -1,0 +1,195 @@
+//! What a model is told: the system prompt, the note, untold events, the last messages, the question, cut to its window.
+
+use crate::{
+    domain::{
+        chat::{ChatStore, Message, MessageKind},
+        error::StoreError,
+        id::{MessageId, SessionId, UserId},
+        memory::{BackgroundEvent, EventId, MemoryStore},
+        model::Prompt,
+        tool::Background,
+    },
+    text::cut,
+};
+
+/// Most untold events that one turn tells.
+const MAX_EVENTS: i64 = 8;
+/// Longest earlier message that a model is shown, in characters.
+const MAX_HISTORY_MESSAGE: usize = 6_000;
+
+/// A conversation as its next turn sees it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Context {
+    /// Earlier messages of the branch, oldest first, without empty ones.
+    pub(super) history: Vec<Message>,
+    /// What else the turn knows.
+    pub(super) background: Background,
+    /// Told with this turn.
+    pub(super) events: Vec<BackgroundEvent>,
+}
+
+/// Reads it: the last `limit` messages of the branch that ends with `leaf`, the note, and events.
+pub(super) async fn read(
+    chats: &dyn ChatStore,
+    memory: &dyn MemoryStore,
+    user: UserId,
+    session: SessionId,
+    leaf: Option<MessageId>,
+    limit: usize,
+) -> Result<Context, StoreError> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut history = match leaf {
+        Some(leaf) => chats.branch(session, leaf, limit).await?,
+        None => Vec::new(),
+    };
+    history.retain(|message| !message.content.trim().is_empty());
+    let note = memory.note(session).await?.map(|note| note.body).filter(|body| !body.trim().is_empty());
+    let events = memory.untold(user, MAX_EVENTS).await?;
+    let texts = |kind: MessageKind| {
+        history.iter().filter(move |message| message.kind == kind).map(|message| message.content.clone()).collect()
+    };
+    let background =
+        Background { user_turns: texts(MessageKind::Human), answers: texts(MessageKind::Ai), note };
+    Ok(Context { history, background, events })
+}
+
+impl Context {
+    /// Ids of the events that the turn tells.
+    pub(super) fn told(&self) -> Vec<EventId> {
+        self.events.iter().map(|event| event.id).collect()
+    }
+
+    /// The conversation for a model: `system`, then history and `question`, roles alternating. What does not fit
+    /// `window` tokens is left out, the oldest first; the question stays.
+    pub(super) fn prompts(&self, system: &str, question: &str, window: usize) -> Vec<Prompt> {
+        let mut system = system.trim().to_owned();
+        if let Some(note) = &self.background.note {
+            system.push_str("\n\nNote about the earlier conversation:\n");
+            system.push_str(note);
+        }
+        if !self.events.is_empty() {
+            system.push_str("\n\nHappened since the last turn; mention it if it matters to the user:");
+            for event in &self.events {
+                system.push_str("\n- ");
+                system.push_str(&event.title);
+            }
+        }
+        let mut room = window.saturating_sub(tokens(&system) + tokens(question));
+        let mut kept: Vec<(MessageKind, &str)> = Vec::new();
+        for message in self.history.iter().rev() {
+            let text = cut(message.content.trim(), MAX_HISTORY_MESSAGE);
+            let Some(left) = room.checked_sub(tokens(text)) else { break };
+            room = left;
+            kept.push((message.kind, text));
+        }
+        kept.reverse();
+        // A conversation begins with the user.
+        let first = kept.iter().position(|(kind, _)| *kind == MessageKind::Human).unwrap_or(kept.len());
+        let mut turns: Vec<(MessageKind, String)> = Vec::new();
+        for (kind, text) in kept.drain(first..).chain([(MessageKind::Human, question)]) {
+            match turns.last_mut() {
+                Some((last, merged)) if *last == kind => {
+                    merged.push_str("\n\n");
+                    merged.push_str(text);
+                }
+                _ => turns.push((kind, text.to_owned())),
+            }
+        }
+        let mut prompts = vec![Prompt::System { content: system }];
+        prompts.extend(turns.into_iter().map(|(kind, content)| match kind {
+            MessageKind::Human => Prompt::User { content },
+            MessageKind::Ai => Prompt::Assistant { content, tool_calls: Vec::new() },
+        }));
+        prompts
+    }
+}
+
+/// An estimate of a text's tokens that errs on the high side for the tokenizers in use: three ASCII characters or one
+/// other character each, and some for the message itself.
+pub(super) fn tokens(text: &str) -> usize {
+    let ascii = text.bytes().filter(u8::is_ascii).count();
+    let other = text.chars().count() - ascii;
+    ascii.div_ceil(3) + other + 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{chat::MessageStatus, time::Millis};
+
+    fn message(kind: MessageKind, content: &str) -> Message {
+        Message {
+            id: MessageId::at(Millis(1)),
+            parent: None,
+            ord: 1,
+            kind,
+            status: MessageStatus::Completed,
+            run: None,
+            content: content.into(),
+            model: None,
+            finish_reason: None,
+            usage: None,
+            timings: None,
+            trace: None,
+            citations: vec![],
+            pending: None,
+            reasoning: None,
+            tool_calls: vec![],
+            siblings: (0, 1),
+            created_at: Millis(1),
+        }
+    }
+
+    fn user(content: &str) -> Prompt {
+        Prompt::User { content: content.into() }
+    }
+
+    fn assistant(content: &str) -> Prompt {
+        Prompt::Assistant { content: content.into(), tool_calls: vec![] }
+    }
+
+    fn system(content: &str) -> Prompt {
+        Prompt::System { content: content.into() }
+    }
+
+    #[test]
+    fn neighbouring_questions_are_merged_and_roles_alternate() {
+        let context = Context {
+            history: vec![
+                message(MessageKind::Ai, "cut off"),
+                message(MessageKind::Human, "one"),
+                message(MessageKind::Ai, "first"),
+                message(MessageKind::Human, "two, which failed"),
+            ],
+            background: Background { note: Some("A note.".into()), ..Background::default() },
+            events: vec![],
+        };
+        assert_eq!(
+            context.prompts("Be good.\n", "three", 1000),
+            [
+                system("Be good.\n\nNote about the earlier conversation:\nA note."),
+                user("one"),
+                assistant("first"),
+                user("two, which failed\n\nthree"),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_oldest_goes_first_when_the_window_is_small() {
+        let context = Context {
+            history: vec![
+                message(MessageKind::Human, &"一".repeat(50)),
+                message(MessageKind::Ai, "A"),
+                message(MessageKind::Human, "B"),
+                message(MessageKind::Ai, "C"),
+            ],
+            ..Context::default()
+        };
+        assert_eq!(
+            context.prompts("S", "Q", 60),
+            [system("S"), user("B"), assistant("C"), user("Q")]
+        );
+        assert_eq!(context.prompts("S", "Q", 0), [system("S"), user("Q")]);
+    }
+}

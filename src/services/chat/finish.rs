@@ -1,0 +1,170 @@
+//! The end of a turn: what is written in its one transaction, and the terminal frames that become visible after it.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    Inner,
+    cite::citations,
+    live::LiveRun,
+    turn::{Ending, Scene, Work},
+};
+use crate::domain::{
+    chat::{Finish, TurnResult},
+    error::{StoreError, TurnError},
+    event::TurnEvent,
+    hitl::Settlement,
+    problem::Problem,
+};
+
+/// Tries before the watchers are let go: the turn's end is then still being written, but nobody has to wait for it.
+const PATIENT_TRIES: u32 = 4;
+/// Tries before the run is given up; at its next start the process finds and ends it.
+const TRIES: u32 = 120;
+/// Longest wait between two tries.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+
+/// What became of the attempt to write a turn's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    /// It is durable.
+    Yes,
+    /// It is not: another process had ended the run, or the store failed for too long.
+    No,
+}
+
+impl Inner {
+    /// Writes the end of a turn and shows it.
+    pub(super) async fn finish(&self, scene: &Scene, live: &Arc<LiveRun>, mut work: Work, ending: Ending) -> Written {
+        work.transcript.close();
+        if matches!(ending, Ending::Asked(_)) {
+            work.transcript.reset();
+        }
+        live.seal().await;
+        let now = self.ports.clock.now();
+        let status = ending.status();
+        let problem = match &ending {
+            Ending::Failed(error) => Some(scene.problem(error)),
+            Ending::Interrupted => Some(scene.problem(&TurnError::Interrupted)),
+            Ending::Answered | Ending::Asked(_) | Ending::Stopped => None,
+        };
+        let settle = scene.accepted.taken.as_ref().map(|taken| match (&ending, &work.settlement) {
+            (Ending::Answered | Ending::Asked(_), Some((settlement, reason))) => {
+                (taken.id, *settlement, reason.clone())
+            }
+            // A turn that ends well has judged the message; one that did not leaves the question as it was.
+            _ => (taken.id, Settlement::Reopened, status.as_str().to_owned()),
+        });
+        let result = self.result(scene, &work, &ending);
+        let frames = live.close_with(&terminal(&result, problem.as_ref()));
+        let transcript = work.transcript;
+        let finish = Finish {
+            run: scene.run,
+            owner: self.owner.clone(),
+            session: scene.accepted.session.id,
+            human: scene.human,
+            message: scene.message,
+            status,
+            content: result.response.clone(),
+            finish_reason: result.finish_reason.clone(),
+            model: Some(result.model.clone()),
+            usage: Some(result.usage),
+            timings: Some(result.timings),
+            parts: transcript.parts,
+            citations: result.citations.clone(),
+            trace: result.rag_trace.clone(),
+            settle,
+            ask: match ending {
+                Ending::Asked(asked) => Some(asked.pending),
+                Ending::Answered | Ending::Stopped | Ending::Failed(_) | Ending::Interrupted => None,
+            },
+            // What a model was told in a turn that failed, nobody may have heard.
+            told: if status.is_good() { work.told } else { Vec::new() },
+            error: problem,
+            frames,
+            now,
+        };
+        let written = self.write(&finish, live).await;
+        if written == Written::Yes {
+            live.flushed(finish.frames.last_seq);
+        }
+        written
+    }
+
+    async fn write(&self, finish: &Finish, live: &LiveRun) -> Written {
+        let mut pause = Duration::from_millis(50);
+        for attempt in 1..=TRIES {
+            let error = match commit(self, finish).await {
+                Ok(()) => return Written::Yes,
+                Err(StoreError::Conflict(_) | StoreError::NotFound) => {
+                    tracing::warn!(run_id = %finish.run, "the run was ended elsewhere; what it said is dropped");
+                    return Written::No;
+                }
+                Err(error @ StoreError::Unavailable(_)) => error,
+            };
+            tracing::error!(run_id = %finish.run, attempt, %error, "the end of a turn could not be written");
+            if attempt == PATIENT_TRIES {
+                live.end();
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => pause = (pause * 4).min(MAX_PAUSE),
+                () = self.closing.cancelled() => return Written::No,
+            }
+        }
+        Written::No
+    }
+
+    fn result(&self, scene: &Scene, work: &Work, ending: &Ending) -> TurnResult {
+        let transcript = &work.transcript;
+        let (response, hitl) = match ending {
+            Ending::Asked(asked) => (asked.text.clone(), Some(asked.view.clone())),
+            _ => (transcript.answer().to_owned(), None),
+        };
+        let passages = transcript.evidence.as_ref().map_or(&[][..], |evidence| &evidence.passages);
+        let citations = if hitl.is_none() { citations(&response, passages) } else { Vec::new() };
+        let model = scene.request.model.clone().unwrap_or_else(|| self.ports.chat_model.name().to_owned());
+        let mut trace = transcript.trace.as_deref().cloned();
+        if let Some(trace) = &mut trace {
+            trace.model = Some(model.clone());
+            trace.hitl_reply_verdict.clone_from(&work.verdict);
+        }
+        TurnResult {
+            message_id: (!response.is_empty()).then_some(scene.message),
+            response,
+            status: ending.status(),
+            session_id: scene.session_name.clone(),
+            run_id: scene.run,
+            user_message_id: scene.human,
+            parent_id: scene.accepted.parent,
+            rag_trace: trace,
+            citations,
+            hitl,
+            model,
+            finish_reason: transcript.finish_reason.clone(),
+            usage: transcript.usage,
+            timings: transcript.timings(),
+        }
+    }
+}
+
+async fn commit(inner: &Inner, finish: &Finish) -> Result<(), StoreError> {
+    fail::fail_point!("turn:before-finish", |_| Err(StoreError::Unavailable("failpoint".into())));
+    inner.ports.chats.finish(finish).await?;
+    fail::fail_point!("turn:after-finish");
+    Ok(())
+}
+
+/// The frames that end a run, in the order of protocol.md.
+fn terminal(result: &TurnResult, problem: Option<&Problem>) -> Vec<TurnEvent> {
+    if let Some(problem) = problem {
+        return vec![failure(problem)];
+    }
+    let trace = result.rag_trace.clone().map(|trace| TurnEvent::Trace { rag_trace: Box::new(trace) });
+    let hitl = result.hitl.clone().map(|hitl| TurnEvent::HitlRequest { hitl: Box::new(hitl) });
+    let message = TurnEvent::Message { message: Box::new(result.clone()) };
+    trace.into_iter().chain(hitl).chain([message]).collect()
+}
+
+/// The frame of a turn that failed.
+pub(super) fn failure(problem: &Problem) -> TurnEvent {
+    TurnEvent::Error { content: problem.detail.clone(), error: Box::new(problem.clone()) }
+}

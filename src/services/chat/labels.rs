@@ -1,0 +1,53 @@
+//! What a turn says by itself, in the language of the user's message.
+
+use crate::text::lang::{Lang, detect};
+
+/// The sentences and step labels of one language.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Labels {
+    pub(super) received: &'static str,
+    pub(super) resumed: &'static str,
+    pub(super) thinking: &'static str,
+    pub(super) answering: &'static str,
+    pub(super) new_question: &'static str,
+    /// The whole answer to a pure dismissal.
+    pub(super) dismissed: &'static str,
+    /// The whole answer when nothing was found.
+    pub(super) no_knowledge: &'static str,
+    /// The whole answer when the steps ran out and the model had nothing to say.
+    pub(super) step_limit: &'static str,
+}
+
+static EN: Labels = Labels {
+    received: "Request received",
+    resumed: "Continuing with your answer",
+    thinking: "Thinking",
+    answering: "Writing the answer",
+    new_question: "Taken as a new question",
+    dismissed: "All right, I will leave that question.",
+    no_knowledge: "I could not find an answer to this in the documents.",
+    step_limit: "I could not finish this within the steps that one question may take. Try asking for one part of it.",
+};
+
+static ZH: Labels = Labels {
+    received: "已收到问题",
+    resumed: "根据您的回答继续",
+    thinking: "正在思考",
+    answering: "正在撰写回答",
+    new_question: "按新问题处理",
+    dismissed: "好的，这个问题先放下。",
+    no_knowledge: "在文档中没有找到这个问题的答案。",
+    step_limit: "在一次提问允许的步骤内没能完成，请试着只问其中一部分。",
+};
+
+/// Those of the language of `text` or, where that has none ("2"), of the question that it replies to.
+pub(super) fn of(text: &str, asked: Option<&str>) -> &'static Labels {
+    let lang = match (detect(text), asked) {
+        (Lang::Other, Some(asked)) => detect(asked),
+        (lang, _) => lang,
+    };
+    match lang {
+        Lang::Zh => &ZH,
+        Lang::En | Lang::Other => &EN,
+    }
+}

@@ -1,0 +1,278 @@
+//! What a turn has said and done so far. It is told of everything at once, tells the watchers, and outlives the work
+//! when that fails or is stopped.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::{
+    cite::MarkerFilter,
+    journal::Journal,
+    live::LiveRun,
+};
+use crate::{
+    domain::{
+        chat::{MessagePart, Timings},
+        event::{CallView, Progress, ResultView, Step, TurnEvent},
+        evidence::Evidence,
+        id::MessageId,
+        model::{ToolCall, Usage},
+        tool::ToolOutcome,
+        trace::RagTrace,
+    },
+    services::agent::{MAX_ANSWER_CHARS, Said},
+};
+
+/// Most characters of reasoning that are kept and shown.
+const MAX_REASONING_CHARS: u64 = 200_000;
+
+/// Where a turn's events go, with the turn's watch. Shared with the tools, which report progress through it.
+pub(super) struct Sink {
+    journal: Arc<Journal>,
+    run: Arc<LiveRun>,
+    started: Instant,
+    last_step: Mutex<Instant>,
+}
+
+impl Sink {
+    pub(super) fn new(journal: Arc<Journal>, run: Arc<LiveRun>, started: Instant) -> Self {
+        Self { journal, run, started, last_step: Mutex::new(started) }
+    }
+
+    pub(super) fn tell(&self, event: &TurnEvent) {
+        self.journal.push(&self.run, event);
+    }
+
+    fn timed(&self, icon: &str, label: &str, detail: &str, group: Option<(&str, &str)>) -> Step {
+        let now = Instant::now();
+        let before = std::mem::replace(&mut *self.last_step.lock().unwrap_or_else(PoisonError::into_inner), now);
+        Step {
+            icon: icon.into(),
+            label: label.into(),
+            detail: detail.into(),
+            elapsed_ms: millis(now - self.started),
+            stage_elapsed_ms: millis(now.saturating_duration_since(before)),
+            group: group.map(|(id, _)| id.into()),
+            group_label: group.map(|(_, label)| label.into()),
+        }
+    }
+
+    /// The first frame of a run.
+    pub(super) fn first(&self, label: &str, session: &str, message: MessageId, human: MessageId) {
+        self.tell(&TurnEvent::RagStep {
+            session_id: Some(session.into()),
+            message_id: Some(message),
+            user_message_id: Some(human),
+            step: self.timed("📨", label, "", None),
+        });
+    }
+}
+
+impl Progress for Sink {
+    fn step(&self, icon: &str, label: &str, detail: &str, group: Option<(&str, &str)>) {
+        let step = self.timed(icon, label, detail, group);
+        self.tell(&TurnEvent::RagStep { session_id: None, message_id: None, user_message_id: None, step });
+    }
+}
+
+/// See the module.
+pub(super) struct Transcript {
+    sink: Arc<Sink>,
+    answer: String,
+    /// Unicode scalar values of `answer`.
+    answer_chars: u64,
+    reasoning_chars: u64,
+    reasoning: String,
+    filter: MarkerFilter,
+    pub(super) parts: Vec<MessagePart>,
+    open_calls: Vec<ToolCall>,
+    pub(super) usage: Usage,
+    pub(super) finish_reason: Option<String>,
+    pub(super) evidence: Option<Evidence>,
+    pub(super) trace: Option<Box<RagTrace>>,
+    pub(super) retrieval: Duration,
+    first_token: Option<Duration>,
+    last_token: Option<Duration>,
+    called_at: Option<Instant>,
+}
+
+impl Transcript {
+    pub(super) fn new(sink: Arc<Sink>) -> Self {
+        Self {
+            sink,
+            answer: String::new(),
+            answer_chars: 0,
+            reasoning_chars: 0,
+            reasoning: String::new(),
+            filter: MarkerFilter::new(0),
+            parts: Vec::new(),
+            open_calls: Vec::new(),
+            usage: Usage::default(),
+            finish_reason: None,
+            evidence: None,
+            trace: None,
+            retrieval: Duration::ZERO,
+            first_token: None,
+            last_token: None,
+            called_at: None,
+        }
+    }
+
+    /// What was said as the answer so far.
+    pub(super) fn answer(&self) -> &str {
+        &self.answer
+    }
+
+    /// How many passages markers may point at from here on.
+    pub(super) fn answer_from(&mut self, evidence: Evidence) {
+        self.filter = MarkerFilter::new(evidence.passages.len());
+        self.evidence = Some(evidence);
+    }
+
+    /// Takes in what the agent says.
+    pub(super) fn hear(&mut self, said: Said, thinking: &str) {
+        match said {
+            Said::Thinking => {
+                let passages = self.evidence.as_ref().map_or(0, |evidence| evidence.passages.len());
+                self.filter = MarkerFilter::new(passages);
+                self.sink.step("💭", thinking, "", None);
+            }
+            Said::Text(piece) => {
+                let shown = self.filter.push(&piece);
+                self.say(&shown);
+            }
+            Said::Reasoning(piece) => self.reason(piece),
+            Said::Reset => self.reset(),
+            Said::Call(call) => {
+                self.sink.tell(&TurnEvent::ToolCall { call: CallView::from(&call) });
+                self.parts.push(MessagePart::ToolCall { call: CallView::from(&call) });
+                self.called_at.get_or_insert_with(Instant::now);
+                self.open_calls.push(call);
+            }
+            Said::Answered { view, text, outcome } => self.answered(view, text, outcome),
+            Said::ModelEnded { finish_reason, usage } => {
+                let rest = self.filter.finish();
+                if finish_reason != "tool_calls" {
+                    self.say(&rest);
+                }
+                self.finish_reason = Some(finish_reason);
+                self.usage += usage.unwrap_or_default();
+            }
+        }
+    }
+
+    /// Adds text that is known to be right: a sentence of askback's own, or what passed the filter.
+    pub(super) fn say(&mut self, text: &str) {
+        let room = usize::try_from(self.answer_chars).map_or(0, |chars| MAX_ANSWER_CHARS.saturating_sub(chars));
+        let text = crate::text::cut(text, room);
+        if text.is_empty() {
+            return;
+        }
+        let now = Instant::now() - self.sink.started;
+        self.first_token.get_or_insert(now);
+        self.last_token = Some(now);
+        self.sink.tell(&TurnEvent::Content { content: text.to_owned(), offset: self.answer_chars });
+        self.answer.push_str(text);
+        self.answer_chars += text.chars().count() as u64;
+    }
+
+    fn reason(&mut self, piece: String) {
+        if piece.is_empty() || self.reasoning_chars >= MAX_REASONING_CHARS {
+            return;
+        }
+        let chars = piece.chars().count() as u64;
+        self.reasoning.push_str(&piece);
+        self.sink.tell(&TurnEvent::Reasoning { content: piece, offset: self.reasoning_chars });
+        self.reasoning_chars += chars;
+    }
+
+    /// The text so far was not the answer; it stays with the message as a part.
+    pub(super) fn reset(&mut self) {
+        // What the filter holds back belongs to the same text.
+        let held = self.filter.finish();
+        if self.answer.is_empty() {
+            return;
+        }
+        let text = std::mem::take(&mut self.answer) + &held;
+        self.parts.push(MessagePart::Text { text });
+        self.answer_chars = 0;
+        self.first_token = None;
+        self.sink.tell(&TurnEvent::ContentReset);
+    }
+
+    fn answered(&mut self, view: ResultView, text: String, outcome: Option<Box<ToolOutcome>>) {
+        self.open_calls.retain(|call| call.id != view.id);
+        self.parts.push(MessagePart::ToolResult {
+            id: view.id.clone(),
+            name: view.name.clone(),
+            status: view.status.clone(),
+            text,
+        });
+        self.sink.tell(&TurnEvent::ToolResult { result: view });
+        let Some(outcome) = outcome else { return };
+        if let Some(trace) = outcome.trace {
+            self.trace = Some(trace);
+            self.retrieval += self.called_at.map_or(Duration::ZERO, |called| called.elapsed());
+        }
+        if self.open_calls.is_empty() {
+            self.called_at = None;
+        }
+        if let Some(evidence) = outcome.evidence {
+            self.evidence = Some(evidence);
+        }
+    }
+
+    /// At the end, however it came: calls without an answer are answered as cancelled, reasoning becomes a part, and
+    /// what the filter holds back of a cut answer is let go if it points somewhere.
+    pub(super) fn close(&mut self) {
+        let held = self.filter.finish();
+        if !self.answer.is_empty() {
+            self.say(&held);
+        }
+        for call in std::mem::take(&mut self.open_calls) {
+            let view = ResultView {
+                id: call.id.clone(),
+                name: call.name.clone(),
+                status: "cancelled".into(),
+                summary: String::new(),
+            };
+            self.sink.tell(&TurnEvent::ToolResult { result: view });
+            self.parts.push(MessagePart::ToolResult {
+                id: call.id,
+                name: call.name,
+                status: "cancelled".into(),
+                text: String::new(),
+            });
+        }
+        if !self.reasoning.is_empty() {
+            self.parts.insert(0, MessagePart::Reasoning { text: std::mem::take(&mut self.reasoning) });
+        }
+    }
+
+    pub(super) fn timings(&self) -> Timings {
+        let writing = match (self.first_token, self.last_token) {
+            (Some(first), Some(last)) => last.saturating_sub(first).as_secs_f64(),
+            _ => 0.0,
+        };
+        #[expect(clippy::cast_precision_loss, reason = "tokens are counted in thousands")]
+        let tokens = self.usage.completion_tokens as f64;
+        Timings {
+            queue_ms: 0,
+            retrieval_ms: millis(self.retrieval),
+            first_token_ms: self.first_token.map_or(0, millis),
+            total_ms: millis(self.sink.started.elapsed()),
+            tokens_per_second: if writing > 0.0 { (tokens / writing * 10.0).round() / 10.0 } else { 0.0 },
+        }
+    }
+
+    pub(super) fn sink(&self) -> &Arc<Sink> {
+        &self.sink
+    }
+}
+
+pub(super) fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}

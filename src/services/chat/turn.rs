@@ -1,0 +1,284 @@
+//! The task that owns a run: it accepts the turn itself, does its work, and brings it to an end, whatever happens.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures::FutureExt;
+use serde_json::Value;
+use tokio::{
+    sync::{OwnedSemaphorePermit, oneshot},
+    time::Instant,
+};
+use tracing::Instrument;
+
+use super::{
+    Inner, StartError, Submission, Turn, Watch, context,
+    finish::Written,
+    labels::{self, Labels},
+    live::{LiveRun, StopReason},
+    title::title,
+    transcript::{Sink, Transcript},
+};
+use crate::{
+    domain::{
+        chat::{Accept, Accepted, Idempotency, Refused, TurnRequest},
+        error::TurnError,
+        event::TurnEvent,
+        hitl::{HitlView, NewPending, Settlement},
+        id::{MessageId, RunId, SessionId},
+        memory::EventId,
+        problem::Problem,
+        run::RunStatus,
+        user::User,
+    },
+    services::memory::Notes,
+};
+
+/// How long an idempotency key is remembered.
+const KEY_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
+/// Messages before the history that one note takes in at most.
+const NOTE_REACH: usize = 24;
+
+/// One accepted turn: everything about it that does not change.
+pub(super) struct Scene {
+    pub(super) user: User,
+    pub(super) request: TurnRequest,
+    pub(super) request_id: Option<String>,
+    pub(super) accepted: Accepted,
+    pub(super) session_name: String,
+    pub(super) run: RunId,
+    pub(super) human: MessageId,
+    pub(super) message: MessageId,
+    pub(super) labels: &'static Labels,
+}
+
+impl Scene {
+    /// What the client is told of a failure.
+    pub(super) fn problem(&self, error: &TurnError) -> Problem {
+        let mut problem = error.problem();
+        problem.run_id = Some(self.run.to_string());
+        problem.session_id = Some(self.session_name.clone());
+        problem.request_id.clone_from(&self.request_id);
+        problem
+    }
+}
+
+/// What a turn has come to so far. It outlives the work when that fails or is stopped.
+pub(super) struct Work {
+    pub(super) transcript: Transcript,
+    /// What becomes of the question that was open, if the turn ends well; and why.
+    pub(super) settlement: Option<(Settlement, String)>,
+    /// What the message was judged to be, if a question was open.
+    pub(super) verdict: Option<Value>,
+    /// Background events that the model was told.
+    pub(super) told: Vec<EventId>,
+}
+
+impl Work {
+    fn new(sink: Arc<Sink>) -> Self {
+        Self { transcript: Transcript::new(sink), settlement: None, verdict: None, told: Vec::new() }
+    }
+}
+
+/// How a turn ended.
+pub(super) enum Ending {
+    Answered,
+    Asked(Box<Asked>),
+    Stopped,
+    Failed(TurnError),
+    Interrupted,
+}
+
+/// A question that a turn ends with.
+pub(super) struct Asked {
+    pub(super) pending: NewPending,
+    pub(super) text: String,
+    pub(super) view: HitlView,
+}
+
+impl Ending {
+    pub(super) const fn status(&self) -> RunStatus {
+        match self {
+            Self::Answered => RunStatus::Completed,
+            Self::Asked(_) => RunStatus::AwaitingInput,
+            Self::Stopped => RunStatus::Stopped,
+            Self::Failed(_) => RunStatus::Failed,
+            Self::Interrupted => RunStatus::Interrupted,
+        }
+    }
+}
+
+type Reply = oneshot::Sender<Result<Turn, StartError>>;
+
+impl Inner {
+    /// One turn from accept to end. The reply goes out as soon as it is accepted or refused.
+    pub(super) async fn turn(self: Arc<Self>, submission: Submission, reply: Reply, permit: OwnedSemaphorePermit) {
+        let started = Instant::now();
+        let now = self.ports.clock.now();
+        let run = RunId::at(now);
+        let span = tracing::info_span!("turn", run_id = %run, status = tracing::field::Empty);
+        async {
+            if reply.is_closed() {
+                return;
+            }
+            let accept = self.acceptance(&submission, run);
+            let accepted = match self.ports.chats.accept(&accept).await {
+                Ok(accepted) => accepted,
+                Err(refused) => {
+                    let answer = match refused {
+                        Refused::Duplicate(first) => self.again(submission.user.id, first).await,
+                        other => Err(StartError::Refused(other)),
+                    };
+                    // A caller that left needs no answer.
+                    let _ = reply.send(answer);
+                    return;
+                }
+            };
+            fail::fail_point!("turn:accepted");
+            let user = submission.user.id;
+            let live = Arc::new(LiveRun::new(run, user, self.owner.clone(), accept.request.on_disconnect));
+            self.live().insert(run, Arc::clone(&live));
+            let watch = Watch::live(&live, 0);
+            let scene = Scene {
+                user: submission.user,
+                request_id: submission.request_id,
+                session_name: accept.session_name,
+                labels: labels::of(&accepted.text, accepted.taken.as_ref().map(|taken| taken.prompt.as_str())),
+                request: accept.request,
+                human: accept.human,
+                message: accept.message,
+                accepted,
+                run,
+            };
+            let sink = Arc::new(Sink::new(Arc::clone(&self.journal), Arc::clone(&live), started));
+            sink.first(scene.labels.received, &scene.session_name, scene.message, scene.human);
+            if scene.accepted.first_turn
+                && let Some(title) = scene.accepted.session.title.clone().or(Some(accept.title)).filter(|title| !title.is_empty())
+            {
+                sink.tell(&TurnEvent::SessionTitle { title, session_id: scene.session_name.clone() });
+            }
+            let turn = Turn { run, session_name: scene.session_name.clone(), watch };
+            // When the caller has left, the turn is dropped here, and its watcher with it.
+            let _ = reply.send(Ok(turn));
+            self.conduct(scene, live, sink, started).await;
+            drop(permit);
+        }
+        .instrument(span)
+        .await;
+    }
+
+    fn acceptance(&self, submission: &Submission, run: RunId) -> Accept {
+        let now = self.ports.clock.now();
+        let session = SessionId::at(now);
+        let request = submission.request.clone();
+        Accept {
+            user: submission.user.id,
+            session_name: submission.session_name.clone().unwrap_or_else(|| session.to_string()),
+            new_session: session,
+            human: MessageId::at(now),
+            message: MessageId::at(now),
+            run,
+            owner: self.owner.clone(),
+            title: title(&request.message),
+            model: request.model.clone().unwrap_or_else(|| self.ports.chat_model.name().to_owned()),
+            idempotency: submission.idempotency.clone().map(|(key, body_sha256)| Idempotency {
+                scope: format!("chat:{}", submission.session_name.as_deref().unwrap_or_default()),
+                key,
+                body_sha256,
+                expires_at: now + KEY_LIFE,
+            }),
+            request,
+            now,
+        }
+    }
+
+    /// The turn that an equal request started before.
+    async fn again(&self, user: crate::domain::id::UserId, run: RunId) -> Result<Turn, StartError> {
+        let stored = self.ports.chats.run(user, run).await.map_err(|error| StartError::Refused(error.into()))?;
+        Ok(Turn { run, session_name: stored.session_name, watch: self.watch(user, run, 0) })
+    }
+
+    /// The work of an accepted turn, its end, and its note.
+    async fn conduct(self: &Arc<Self>, scene: Scene, live: Arc<LiveRun>, sink: Arc<Sink>, started: Instant) {
+        metrics::gauge!("askback_turns_running").increment(1.0);
+        let mut work = Work::new(Arc::clone(&sink));
+        let ending = self.work(&scene, &live, &mut work).await;
+        let status = ending.status();
+        if let Ending::Failed(error) = &ending {
+            tracing::warn!(%error, "the turn failed");
+        }
+        let retrieval = work.transcript.retrieval;
+        let finished = AssertUnwindSafe(self.finish(&scene, &live, work, ending)).catch_unwind().await;
+        let written = match finished {
+            Ok(written) => written,
+            Err(_) => {
+                // The log is sealed and may hold half an end; a fresh one says only that it failed.
+                tracing::error!("ending the turn panicked; it is ended as failed");
+                let bare = Work::new(sink);
+                let failed = Ending::Failed(TurnError::Internal("panic while ending".into()));
+                AssertUnwindSafe(self.finish(&scene, &live, bare, failed)).catch_unwind().await.unwrap_or(Written::No)
+            }
+        };
+        tracing::Span::current().record("status", status.as_str());
+        metrics::counter!("askback_turns_total", "status" => status.as_str()).increment(1);
+        metrics::histogram!("askback_turn_seconds").record(started.elapsed().as_secs_f64());
+        if !retrieval.is_zero() {
+            metrics::histogram!("askback_retrieval_seconds").record(retrieval.as_secs_f64());
+        }
+        if written == Written::Yes {
+            self.note(&scene).await;
+        }
+        live.end();
+        self.live().remove(&scene.run);
+        metrics::gauge!("askback_turns_running").decrement(1.0);
+        tracing::info!(elapsed_ms = super::transcript::millis(started.elapsed()), "turn ended");
+    }
+
+    /// Does the work until it is done, fails, panics, is stopped, or its time is up.
+    async fn work(&self, scene: &Scene, live: &LiveRun, work: &mut Work) -> Ending {
+        let answering = AssertUnwindSafe(self.answer(scene, work)).catch_unwind();
+        tokio::select! {
+            biased;
+            reason = live.stopped() => match reason {
+                StopReason::User | StopReason::Left => Ending::Stopped,
+                StopReason::Shutdown | StopReason::Fenced => Ending::Interrupted,
+            },
+            () = tokio::time::sleep(self.config.turn_deadline) => Ending::Failed(TurnError::Deadline),
+            answered = answering => match answered {
+                Ok(Ok(ending)) => ending,
+                Ok(Err(error)) => Ending::Failed(error),
+                Err(_) => Ending::Failed(TurnError::Internal("panic".into())),
+            },
+        }
+    }
+
+    /// Brings the session's note up to date, once its history no longer fits. A failure costs the note, not the turn.
+    async fn note(&self, scene: &Scene) {
+        let session = scene.accepted.session.id;
+        let reach = self.config.history + NOTE_REACH;
+        let branch =
+            self.ports.chats.branch(session, scene.human, i64::try_from(reach).unwrap_or(i64::MAX)).await;
+        let stored = match branch {
+            // The answer is the newest message of the next turn's history, so the question ends one before it.
+            Ok(messages) => {
+                let leaving = messages.len().saturating_sub(self.config.history.saturating_sub(1));
+                if leaving == 0 {
+                    return;
+                }
+                let notes = Notes::new(Arc::clone(&self.ports.memory), self.ports.fast.clone());
+                notes.update(session, &messages[..leaving], self.ports.clock.now()).await
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = stored {
+            tracing::warn!(%error, "the session's note was not updated");
+        }
+    }
+
+    /// Reads what the turn knows of its conversation.
+    pub(super) async fn context(&self, scene: &Scene) -> Result<context::Context, TurnError> {
+        let accepted = &scene.accepted;
+        let (chats, memory) = (self.ports.chats.as_ref(), self.ports.memory.as_ref());
+        let history = self.config.history;
+        Ok(context::read(chats, memory, scene.user.id, accepted.session.id, accepted.parent, history).await?)
+    }
+}

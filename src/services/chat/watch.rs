@@ -1,0 +1,169 @@
+//! Watching a run: what was logged, then what is being logged, and an end.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt, stream::BoxStream};
+
+use super::{
+    frame::Frame,
+    live::{LiveRun, Watcher},
+};
+use crate::domain::{
+    chat::{ChatStore, TurnResult},
+    error::{StoreError, TurnError},
+    event::TurnEvent,
+    id::{RunId, UserId},
+    problem::Problem,
+    run::FrameBatch,
+};
+
+/// Frames that are taken out of a live log at once.
+const LIVE_PAGE: usize = 256;
+/// Batches that are read from the store at once.
+const STORED_PAGE: i64 = 64;
+/// How often the store is asked about a run that another process runs.
+const FOLLOW: Duration = Duration::from_millis(200);
+
+/// The frames of a run in their order, each once.
+///
+/// The last frame is `message` or `error`; the stream ends a little later, when also the note is written. A stream that
+/// ends without either was cut (the store failed, or the run was lost): the rest can be had with `after`. Dropping it
+/// is leaving.
+pub struct Watch {
+    frames: BoxStream<'static, Frame>,
+    /// Counts among the run's watchers.
+    _watcher: Option<Watcher>,
+}
+
+impl Stream for Watch {
+    type Item = Frame;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Frame>> {
+        self.frames.poll_next_unpin(cx)
+    }
+}
+
+impl Watch {
+    /// Follows a run of this process.
+    pub(super) fn live(run: &Arc<LiveRun>, after: u64) -> Self {
+        let watcher = run.watcher();
+        let (run, mut marks) = (Arc::clone(run), run.marks());
+        let frames = async_stream::stream! {
+            let mut seen = after;
+            loop {
+                let mark = *marks.borrow_and_update();
+                while seen < mark.committed {
+                    let page = run.frames(seen, mark.committed, LIVE_PAGE);
+                    if page.is_empty() {
+                        break;
+                    }
+                    for frame in page {
+                        seen = frame.seq;
+                        yield frame;
+                    }
+                }
+                if mark.ended || marks.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        Self { frames: frames.boxed(), _watcher: Some(watcher) }
+    }
+
+    /// Replays a run from the store, and follows it there while it runs.
+    pub(super) fn stored(chats: Arc<dyn ChatStore>, user: UserId, run: RunId, after: u64) -> Self {
+        let frames = async_stream::stream! {
+            let mut seen = after;
+            loop {
+                // Read before the frames: if it had ended by then, no frame can be missing behind them.
+                let state = match chats.run(user, run).await {
+                    Ok(state) => state,
+                    Err(error) => {
+                        cut(run, &error);
+                        return;
+                    }
+                };
+                loop {
+                    let batches = match chats.frames(run, seen, STORED_PAGE).await {
+                        Ok(batches) => batches,
+                        Err(error) => {
+                            cut(run, &error);
+                            return;
+                        }
+                    };
+                    let before = seen;
+                    for frame in batches.into_iter().flat_map(lines) {
+                        if frame.seq > seen {
+                            seen = frame.seq;
+                            yield frame;
+                        }
+                    }
+                    if seen == before {
+                        break;
+                    }
+                }
+                if state.status.is_terminal() {
+                    return;
+                }
+                tokio::time::sleep(FOLLOW).await;
+            }
+        };
+        Self { frames: frames.boxed(), _watcher: None }
+    }
+}
+
+fn cut(run: RunId, error: &StoreError) {
+    tracing::warn!(run_id = %run, %error, "a run cannot be watched any further");
+}
+
+/// The frames of a batch.
+pub(super) fn lines(batch: FrameBatch) -> Vec<Frame> {
+    let whole = Bytes::from(batch.lines);
+    let mut frames = Vec::new();
+    let mut start = 0;
+    for seq in batch.first_seq..=batch.last_seq {
+        let Some(length) = whole[start..].iter().position(|&byte| byte == b'\n') else { break };
+        frames.extend(Frame::read(seq, whole.slice(start..start + length)));
+        start += length + 1;
+    }
+    frames
+}
+
+/// A turn that was accepted, and how it goes on.
+pub struct Turn {
+    /// Its run.
+    pub run: RunId,
+    /// The client's name of its session, also when the client gave none.
+    pub session_name: String,
+    /// What happens.
+    pub watch: Watch,
+}
+
+impl Turn {
+    /// Waits for its end, note included.
+    ///
+    /// # Errors
+    /// What the client is told of a turn that failed, with `run_id` and `session_id`.
+    pub async fn finish(self) -> Result<TurnResult, Problem> {
+        let last = self.watch.filter(|frame| std::future::ready(frame.is_terminal())).fold(None, |_, frame| {
+            std::future::ready(Some(frame))
+        });
+        match last.await.map(|frame| frame.event()) {
+            Some(Ok(TurnEvent::Message { message })) => Ok(*message),
+            Some(Ok(TurnEvent::Error { error, .. })) => Err(*error),
+            Some(Ok(_) | Err(_)) | None => {
+                let lost = TurnError::Store(StoreError::Unavailable("the run's end could not be read".into()));
+                let mut problem = lost.problem();
+                problem.run_id = Some(self.run.to_string());
+                problem.session_id = Some(self.session_name);
+                Err(problem)
+            }
+        }
+    }
+}
