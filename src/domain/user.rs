@@ -1,5 +1,7 @@
 //! People who may ask, and the port that keeps them.
 
+use std::fmt;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +34,7 @@ impl Role {
 }
 
 /// An account.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct User {
     /// Never changes.
     pub id: UserId,
@@ -48,6 +50,19 @@ pub struct User {
     pub disabled_at: Option<Millis>,
     /// When it was made.
     pub created_at: Millis,
+}
+
+impl fmt::Debug for User {
+    /// Without the hash: accounts end up in logs, hashes must not.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("User")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("role", &self.role)
+            .field("auth_epoch", &self.auth_epoch)
+            .field("disabled_at", &self.disabled_at)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Names a family of refresh tokens: all that came from one login.

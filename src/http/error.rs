@@ -9,10 +9,11 @@ use axum::{
 
 use crate::{
     domain::{
-        error::StoreError,
+        chat::Refused,
+        error::{ExtractError, StoreError},
         problem::{FieldError, Problem},
     },
-    services::auth::AuthError,
+    services::{auth::AuthError, chat::StartError, ingest::IngestError},
 };
 
 /// What a handler fails with.
@@ -170,6 +171,76 @@ impl From<AuthError> for ApiError {
             AuthError::Internal(cause) => Self::internal(cause),
         }
     }
+}
+
+impl From<StartError> for ApiError {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Invalid(field) => invalid(422, "invalid_field", field),
+            StartError::Refused(refused) => refused.into(),
+            StartError::Overloaded { retry_after } => Self::overloaded().retry_after(retry_after),
+            StartError::Internal => Self::internal("accepting a turn panicked"),
+        }
+    }
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Busy(run) => {
+                let detail = "A turn is running in this session. Wait for its end or stop it.";
+                let mut problem = Problem::new(409, "turn_in_progress", detail);
+                problem.run_id = Some(run.to_string());
+                problem.into()
+            }
+            Refused::NotFound => Self::not_found(),
+            Refused::HitlNotOpen(status) => Self::new(
+                409,
+                "hitl_not_open",
+                format!("This question is not open any more: it is {}.", status.as_str()),
+            ),
+            Refused::HitlExpired => Self::new(410, "hitl_expired", "This question has expired. Ask again."),
+            Refused::UnknownOption { option, valid } => {
+                let message = format!("the question does not offer {option:?}");
+                invalid(422, "unknown_option", FieldError { field: "hitl.option_ids".into(), message, valid })
+            }
+            // The service answers a repeated request with the first one's run.
+            Refused::Duplicate(run) => Self::internal(format!("a repeated request of run {run} was not replayed")),
+            Refused::IdempotencyMismatch => {
+                Self::new(422, "idempotency_mismatch", "This Idempotency-Key was used with another body.")
+            }
+            Refused::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<IngestError> for ApiError {
+    fn from(error: IngestError) -> Self {
+        match error {
+            IngestError::Filename => Self::field("file", "its name must have 1 to 255 bytes and no NUL"),
+            IngestError::Collection => Self::field("collection", "must have 1 to 255 bytes and no NUL"),
+            IngestError::File(error) => error.into(),
+            IngestError::Ambiguous(valid) => {
+                let message = "the name stands in several collections: say which".into();
+                invalid(409, "ambiguous_name", FieldError { field: "collection".into(), message, valid })
+            }
+            IngestError::Upload(cause) => Self::internal(cause),
+            IngestError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ExtractError> for ApiError {
+    fn from(error: ExtractError) -> Self {
+        let status = if error == ExtractError::Unsupported { 415 } else { 422 };
+        Self::new(status, error.code(), format!("{error}."))
+    }
+}
+
+fn invalid(status: u16, code: &str, error: FieldError) -> ApiError {
+    let mut problem = Problem::new(status, code, format!("{}: {}", error.field, error.message));
+    problem.errors.push(error);
+    problem.into()
 }
 
 impl IntoResponse for ApiError {

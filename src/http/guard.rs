@@ -13,7 +13,7 @@ use super::{
     error::{ApiError, Result},
     state::App,
 };
-use crate::{domain::user::Role, services::auth::Caller};
+use crate::domain::user::{Role, User};
 
 /// Refuses headers that are too large, requests beyond the admission limit, and everything during shutdown.
 ///
@@ -40,15 +40,15 @@ fn size(headers: &HeaderMap) -> usize {
 /// Finds out who calls; without a valid token the request ends here.
 pub(super) async fn signed_in(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Result<Response> {
     let token = bearer(request.headers())?;
-    let caller = app.accounts.authenticate(token).await?;
-    request.extensions_mut().insert(caller);
+    let user = app.accounts.authenticate(token).await?;
+    request.extensions_mut().insert(user);
     Ok(next.run(request).await)
 }
 
 /// Lets admins through. Runs inside [`signed_in`].
 pub(super) async fn admin(request: Request, next: Next) -> Result<Response> {
-    match request.extensions().get::<Caller>() {
-        Some(caller) if caller.role == Role::Admin => Ok(next.run(request).await),
+    match request.extensions().get::<User>() {
+        Some(user) if user.role == Role::Admin => Ok(next.run(request).await),
         Some(_) => Err(ApiError::forbidden()),
         None => Err(ApiError::missing_token()),
     }

@@ -7,6 +7,7 @@ use std::{
 
 use axum::{
     Router,
+    extract::DefaultBodyLimit,
     http::{Method, header},
     middleware::{from_fn, from_fn_with_state},
     response::{IntoResponse as _, Response},
@@ -18,7 +19,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use utoipa_swagger_ui::SwaggerUi;
 
 use super::{
-    api::{auth, health},
+    api::{auth, chat, collections, documents, health, jobs, runs, sessions},
     error::ApiError,
     guard, openapi,
     state::App,
@@ -40,11 +41,31 @@ fn public() -> Routes {
 }
 
 fn signed_in() -> Routes {
-    Routes::default().routes(routes!(auth::me))
+    Routes::default()
+        .routes(routes!(auth::me))
+        .routes(routes!(chat::chat))
+        .routes(routes!(chat::stream))
+        .routes(routes!(runs::read))
+        .routes(routes!(runs::events))
+        .routes(routes!(runs::stop))
+        .routes(routes!(sessions::list))
+        .routes(routes!(sessions::read, sessions::delete))
+        .routes(routes!(documents::text))
+        .routes(routes!(documents::content))
 }
 
 fn admin() -> Routes {
     Routes::default()
+        .routes(routes!(documents::list))
+        .routes(routes!(documents::upload))
+        .routes(routes!(documents::upload_async))
+        .routes(routes!(documents::delete))
+        .routes(routes!(documents::delete_async))
+        .routes(routes!(jobs::uploads))
+        .routes(routes!(jobs::upload))
+        .routes(routes!(jobs::deletion))
+        .routes(routes!(collections::list, collections::create))
+        .routes(routes!(collections::update))
 }
 
 /// The whole API over `app`.
@@ -56,6 +77,8 @@ pub fn router(app: Arc<App>) -> Router {
     let cors = cors(&app);
     routes
         .merge(viewer)
+        // Bodies are bounded where they are read, each kind by its own limit.
+        .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(Arc::clone(&app), guard::admission))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(cors)

@@ -1,6 +1,6 @@
 //! What handlers share.
 
-use std::time::Duration;
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use axum::http::HeaderValue;
 use futures::future::BoxFuture;
@@ -8,12 +8,36 @@ use serde::Serialize;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::services::auth::Accounts;
+use crate::{
+    domain::{
+        chat::OnDisconnect,
+        extract::Extractor,
+        knowledge::{BlobStore, DocumentStore},
+        time::Clock,
+    },
+    services::{auth::Accounts, chat::Chat, ingest::Ingest},
+};
 
 /// Everything that a handler may reach. Made by boot, shared by all requests.
 pub struct App {
     /// Who may come in.
     pub accounts: Accounts,
+    /// Turns, runs and sessions.
+    pub chat: Chat,
+    /// What becomes of a turn whose watchers left, when the request does not say.
+    pub on_disconnect: OnDisconnect,
+    /// Takes documents in and removes them.
+    pub ingest: Ingest,
+    /// Collections and documents, for reading and for who may read.
+    pub documents: Arc<dyn DocumentStore>,
+    /// The files as they were uploaded.
+    pub blobs: Arc<dyn BlobStore>,
+    /// Tells the types of files.
+    pub extractor: Arc<dyn Extractor>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Where uploads are written until the blob store has them; on the same file system.
+    pub uploads: PathBuf,
     /// What is too much.
     pub limits: Limits,
     /// Room for requests whose answer has not begun: as many as [`Limits::requests`].

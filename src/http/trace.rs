@@ -1,11 +1,11 @@
 //! Around every request: its id, its span, its problem in writing, and one line of log.
 
-use std::time::Instant;
+use std::{convert::Infallible, time::Instant};
 
 use axum::{
     body::Body,
-    extract::Request,
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    extract::{FromRequestParts, Request},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -21,6 +21,21 @@ const MAX_ID: usize = 128;
 #[derive(Debug, Clone)]
 pub(super) struct RequestId(String);
 
+impl From<RequestId> for String {
+    fn from(id: RequestId) -> Self {
+        id.0
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for RequestId {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        // There is always one behind `requests`.
+        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_else(|| Self::of(&parts.headers)))
+    }
+}
+
 impl RequestId {
     fn of(headers: &HeaderMap) -> Self {
         let given = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(|id| is_sane(id));
@@ -34,8 +49,9 @@ fn is_sane(id: &str) -> bool {
 }
 
 /// Middleware: see the module. The outermost one, so that every answer passes through it.
-pub(super) async fn requests(request: Request, next: Next) -> Response {
+pub(super) async fn requests(mut request: Request, next: Next) -> Response {
     let id = RequestId::of(request.headers());
+    request.extensions_mut().insert(id.clone());
     let span = tracing::info_span!("request", id = %id.0, method = %request.method(), path = request.uri().path());
     async move {
         let began = Instant::now();

@@ -71,8 +71,8 @@ impl From<Grant> for TokenView {
             token_type: "bearer",
             expires_in: grant.expires_in.as_secs(),
             refresh_token: grant.refresh_token,
-            username: grant.caller.name,
-            role: grant.caller.role,
+            username: grant.user.name,
+            role: grant.user.role,
         }
     }
 }
@@ -159,6 +159,6 @@ pub(in crate::http) async fn logout(State(app): State<Arc<App>>, Json(body): Jso
 
 /// Who the token speaks for.
 #[utoipa::path(get, path = "/auth/me", tag = "Accounts", responses((status = 200, body = AccountView)))]
-pub(in crate::http) async fn me(SignedIn(caller): SignedIn) -> axum::Json<AccountView> {
-    axum::Json(AccountView { username: caller.name, role: caller.role })
+pub(in crate::http) async fn me(SignedIn(user): SignedIn) -> axum::Json<AccountView> {
+    axum::Json(AccountView { username: user.name, role: user.role })
 }

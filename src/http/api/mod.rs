@@ -1,4 +1,10 @@
 //! Handlers, one file per noun of the protocol.
 
 pub(super) mod auth;
+pub(super) mod chat;
+pub(super) mod collections;
+pub(super) mod documents;
 pub(super) mod health;
+pub(super) mod jobs;
+pub(super) mod runs;
+pub(super) mod sessions;

@@ -5,21 +5,21 @@ use std::{convert::Infallible, net::IpAddr};
 use axum::{extract::FromRequestParts, http::request::Parts};
 
 use crate::{
+    domain::user::User,
     http::{
         error::{ApiError, Result},
         serve::Peer,
     },
-    services::auth::Caller,
 };
 
 /// The caller, as [`crate::http::guard::signed_in`] found out. A route without that guard refuses everyone.
-pub(in crate::http) struct SignedIn(pub(in crate::http) Caller);
+pub(in crate::http) struct SignedIn(pub(in crate::http) User);
 
 impl<S: Sync> FromRequestParts<S> for SignedIn {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        parts.extensions.get::<Caller>().cloned().map(Self).ok_or_else(ApiError::missing_token)
+        parts.extensions.get::<User>().cloned().map(Self).ok_or_else(ApiError::missing_token)
     }
 }
 

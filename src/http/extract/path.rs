@@ -1,6 +1,6 @@
 //! Parts of a path.
 
-use std::{marker::PhantomData, str::FromStr};
+use std::str::FromStr;
 
 use axum::{
     extract::{FromRequestParts, Path},
@@ -13,14 +13,14 @@ use crate::{
 };
 
 /// The path's one id. What is no id names nothing: 404.
-pub(in crate::http) struct IdPath<T>(pub(in crate::http) Id<T>, PhantomData<T>);
+pub(in crate::http) struct IdPath<T>(pub(in crate::http) Id<T>);
 
 impl<T: Send, S: Send + Sync> FromRequestParts<S> for IdPath<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
         let NamePath(text) = NamePath::from_request_parts(parts, state).await?;
-        Id::from_str(&text).map(|id| Self(id, PhantomData)).map_err(|_| ApiError::not_found())
+        Id::from_str(&text).map(Self).map_err(|_| ApiError::not_found())
     }
 }
 

@@ -12,6 +12,9 @@ pub(super) fn field(path: &str, message: &str) -> ApiError {
     if let Some((name, _)) = named(message, "missing field `") {
         return ApiError::field(&join(path, name), "is required");
     }
+    if let Some((name, _)) = named(message, "duplicate field `") {
+        return ApiError::field(&join(path, name), "is given twice");
+    }
     let path = if path.is_empty() { "body" } else { path };
     let mut problem = Problem::field(path, message);
     if let Some((_, rest)) = named(message, "unknown variant `")

@@ -102,28 +102,11 @@ pub enum AuthError {
     Internal(&'static str),
 }
 
-/// Someone whose token was checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    /// Their account.
-    pub id: UserId,
-    /// As they typed it when they registered.
-    pub name: String,
-    /// What they may do.
-    pub role: Role,
-}
-
-impl From<User> for Caller {
-    fn from(user: User) -> Self {
-        Self { id: user.id, name: user.name, role: user.role }
-    }
-}
-
 /// What a successful login gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     /// Whose it is.
-    pub caller: Caller,
+    pub user: User,
     /// For the `Authorization` header.
     pub access_token: String,
     /// Life of the access token.
@@ -238,35 +221,47 @@ impl Accounts {
     ///
     /// # Errors
     /// `InvalidToken`, `TokenExpired`.
-    pub async fn authenticate(&self, token: &str) -> Result<Caller, AuthError> {
+    pub async fn authenticate(&self, token: &str) -> Result<User, AuthError> {
         let claims = self.signer.verify(token, self.clock.now())?;
         let user = self.living(claims.sub).await?;
         if user.auth_epoch != claims.epoch {
             return Err(AuthError::InvalidToken);
         }
-        Ok(user.into())
+        Ok(user)
     }
 
     /// Makes an account on behalf of whoever owns the data folder: no invite code is asked for.
     ///
     /// # Errors
     /// As [`register`](Self::register).
-    pub async fn create(&self, username: &str, password: SecretString, role: Role) -> Result<Caller, AuthError> {
+    pub async fn create(&self, username: &str, password: SecretString, role: Role) -> Result<User, AuthError> {
         name::check(username)?;
-        Ok(self.add(username, password, role).await?.into())
+        self.add(username, password, role).await
     }
 
     /// The local admin that the command line acts as, made when it is not there. Nobody knows its password.
     ///
     /// # Errors
     /// `InvalidToken` when it was disabled; those of the store.
-    pub async fn local_admin(&self) -> Result<Caller, AuthError> {
+    pub async fn local_admin(&self) -> Result<User, AuthError> {
         match self.store.user_by_name(LOCAL).await {
-            Ok(user) => return Ok(self.living(user.id).await?.into()),
+            Ok(user) => return self.living(user.id).await,
             Err(StoreError::NotFound) => {}
             Err(error) => return Err(error.into()),
         }
         self.create(LOCAL, random_token().into(), Role::Admin).await
+    }
+
+    /// The account of this name, whichever way it is written.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    pub async fn find(&self, username: &str) -> Result<Option<User>, AuthError> {
+        match self.store.user_by_name(&name::key(username)).await {
+            Ok(user) => Ok(Some(user)),
+            Err(StoreError::NotFound) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// An access token for an account, for the owner of the data folder.
@@ -343,7 +338,7 @@ impl Accounts {
             })
             .await?;
         let access_token = self.sign(&user, now)?;
-        Ok(Grant { caller: user.into(), access_token, expires_in: self.access_ttl, refresh_token })
+        Ok(Grant { user, access_token, expires_in: self.access_ttl, refresh_token })
     }
 
     fn sign(&self, user: &User, now: Millis) -> Result<String, AuthError> {

@@ -121,7 +121,7 @@ mod tests {
 
     fn claims() -> Claims {
         let user = User {
-            id: UserId::at(NOW),
+            id: UserId::from_uuid(uuid::Uuid::from_u128(1)),
             name: "ann".into(),
             role: Role::User,
             password_hash: String::new(),
@@ -129,7 +129,7 @@ mod tests {
             disabled_at: None,
             created_at: NOW,
         };
-        Claims::access(&user, NOW, HOUR)
+        Claims { jti: Id::from_uuid(uuid::Uuid::from_u128(2)), ..Claims::access(&user, NOW, HOUR) }
     }
 
     /// The claims with one of them changed (or removed, by null), signed with our secret by `algorithm`.

@@ -1,0 +1,155 @@
+//! Collections: who may read what.
+
+use std::sync::Arc;
+
+use axum::{extract::State, http::StatusCode};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::{
+    domain::{
+        id::{CollectionId, UserId},
+        knowledge::{Collection, Visibility},
+        time::Rfc3339,
+    },
+    http::{
+        error::{ApiError, Result},
+        extract::{Json, NamePath},
+        state::App,
+    },
+};
+
+const MAX_NAME: usize = 120;
+const MAX_READERS: usize = 1000;
+
+/// Who may read a collection: everyone, or these users.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct ReadersBody {
+    /// Every account; `users` must then be empty.
+    #[serde(default)]
+    everyone: bool,
+    /// User names.
+    #[serde(default)]
+    users: Vec<String>,
+}
+
+/// A new collection.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct CollectionBody {
+    /// 1 to 120 characters, unique.
+    #[schema(min_length = 1, max_length = 120)]
+    name: String,
+    /// Everyone when absent.
+    readers: Option<ReadersBody>,
+}
+
+/// What changes about a collection.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct CollectionPatch {
+    readers: ReadersBody,
+}
+
+/// A collection.
+#[derive(Serialize, ToSchema)]
+pub(in crate::http) struct CollectionView {
+    name: String,
+    /// `everyone`, or `listed`: the users of its list.
+    visibility: Visibility,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Rfc3339,
+}
+
+impl From<Collection> for CollectionView {
+    fn from(collection: Collection) -> Self {
+        Self { name: collection.name, visibility: collection.visibility, created_at: collection.created_at.into() }
+    }
+}
+
+/// All collections, by name.
+#[derive(Serialize, ToSchema)]
+pub(in crate::http) struct CollectionList {
+    collections: Vec<CollectionView>,
+}
+
+/// All collections, by name.
+#[utoipa::path(get, path = "/collections", tag = "Collections", responses((status = 200, body = CollectionList)))]
+pub(in crate::http) async fn list(State(app): State<Arc<App>>) -> Result<axum::Json<CollectionList>> {
+    let collections = app.documents.collections().await?;
+    Ok(axum::Json(CollectionList { collections: collections.into_iter().map(Into::into).collect() }))
+}
+
+/// Makes a collection.
+#[utoipa::path(
+    post, path = "/collections", tag = "Collections",
+    request_body(content = CollectionBody, example = json!({"name": "hr", "readers": {"users": ["ada"]}})),
+    responses((status = 201, body = CollectionView), (status = 409, description = "`name_taken`"))
+)]
+pub(in crate::http) async fn create(
+    State(app): State<Arc<App>>,
+    Json(body): Json<CollectionBody>,
+) -> Result<(StatusCode, axum::Json<CollectionView>)> {
+    check_name("name", &body.name)?;
+    if find(&app, &body.name).await?.is_some() {
+        return Err(ApiError::new(409, "name_taken", "There is a collection of this name."));
+    }
+    let readers = body.readers.unwrap_or(ReadersBody { everyone: true, users: Vec::new() });
+    let made = set_readers(&app, &body.name, readers).await?;
+    Ok((StatusCode::CREATED, axum::Json(made.into())))
+}
+
+/// Changes who may read a collection. Takes effect with the next search.
+#[utoipa::path(
+    patch, path = "/collections/{name}", tag = "Collections", params(("name" = String, Path)),
+    request_body(content = CollectionPatch, example = json!({"readers": {"everyone": true}})),
+    responses((status = 200, body = CollectionView), (status = 404, description = "`not_found`"))
+)]
+pub(in crate::http) async fn update(
+    State(app): State<Arc<App>>,
+    NamePath(name): NamePath,
+    Json(body): Json<CollectionPatch>,
+) -> Result<axum::Json<CollectionView>> {
+    find(&app, &name).await?.ok_or_else(ApiError::not_found)?;
+    Ok(axum::Json(set_readers(&app, &name, body.readers).await?.into()))
+}
+
+async fn find(app: &App, name: &str) -> Result<Option<Collection>> {
+    Ok(app.documents.collections().await?.into_iter().find(|collection| collection.name == name))
+}
+
+async fn set_readers(app: &App, name: &str, readers: ReadersBody) -> Result<Collection> {
+    let now = app.clock.now();
+    let users = if readers.everyone { None } else { Some(ids(app, &readers.users).await?) };
+    if readers.everyone && !readers.users.is_empty() {
+        return Err(ApiError::field("readers.users", "must be empty when everyone may read"));
+    }
+    Ok(app.documents.set_readers(name, CollectionId::at(now), users.as_deref(), now).await?)
+}
+
+async fn ids(app: &App, names: &[String]) -> Result<Vec<UserId>> {
+    if names.len() > MAX_READERS {
+        return Err(ApiError::field("readers.users", format!("must have at most {MAX_READERS} names")));
+    }
+    let mut ids = Vec::with_capacity(names.len());
+    for (position, name) in names.iter().enumerate() {
+        let Some(user) = app.accounts.find(name).await? else {
+            return Err(ApiError::field(&format!("readers.users[{position}]"), "there is no such user"));
+        };
+        ids.push(user.id);
+    }
+    Ok(ids)
+}
+
+/// Refuses names of collections that are empty, too long or cannot be shown.
+pub(super) fn check_name(field: &str, name: &str) -> Result<()> {
+    let is_good = !name.is_empty()
+        && name.chars().nth(MAX_NAME).is_none()
+        && name.trim() == name
+        && !name.chars().any(char::is_control);
+    if is_good {
+        return Ok(());
+    }
+    Err(ApiError::field(field, format!("must have 1 to {MAX_NAME} characters, none of them control characters")))
+}
