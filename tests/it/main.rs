@@ -12,5 +12,6 @@
 
 mod cli;
 mod contract;
+mod eval;
 mod llm;
 mod support;

@@ -1,1 +1,4 @@
 //! The retrieval service.
+
+pub mod merge;
+pub mod search;
