@@ -70,31 +70,41 @@ pub const fn is_spaceless(c: char) -> bool {
 pub fn flow(text: &str, hyphens: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split('\n') {
-        let mut words = line.split_whitespace();
-        let Some(first) = words.next() else { continue };
-        if let (Some(last), Some(next)) = (out.chars().next_back(), first.chars().next()) {
-            if hyphens && cut_word(&out, next) {
-                out.pop();
-            } else if !(is_spaceless(last) && is_spaceless(next)) {
-                out.push(' ');
+        for (no, word) in line.split_whitespace().enumerate() {
+            if let (Some(last), Some(next)) = (out.chars().next_back(), word.chars().next()) {
+                let cut = if hyphens { cut_word(&out, word) } else { None };
+                match cut {
+                    Some(true) => {}
+                    Some(false) => {
+                        out.pop();
+                    }
+                    None if no == 0 && is_spaceless(last) && is_spaceless(next) => {}
+                    None => out.push(' '),
+                }
             }
-        }
-        out.push_str(first);
-        for word in words {
-            out.push(' ');
             out.push_str(word);
         }
     }
     out
 }
 
-/// Whether `before` ends in a hyphen that only a line end put there: letters before it, a small letter after it.
-fn cut_word(before: &str, next: char) -> bool {
-    let mut back = before.chars().rev();
-    matches!(back.next(), Some('-' | '\u{2010}'))
-        && next.is_lowercase()
-        && back.next().is_some_and(char::is_lowercase)
-        && back.next().is_some_and(char::is_alphabetic)
+/// Beginnings of compounds that keep their hyphen.
+const COMPOUNDS: &[&str] = &[
+    "all", "anti", "co", "cross", "ex", "full", "half", "high", "long", "low", "multi", "non", "one", "part", "post",
+    "pre", "real", "self", "semi", "short", "single", "three", "two", "well",
+];
+
+/// Whether `before` ends in a hyphen that only a line end put there: small letters before and after it, and no list of
+/// compounds ("pre- and post-"). `Some(true)` where the hyphen belongs to the word all the same.
+fn cut_word(before: &str, next: &str) -> Option<bool> {
+    let stem = before.strip_suffix(['-', '\u{2010}'])?;
+    let start = stem.rfind(|c: char| !c.is_alphabetic()).map_or(0, |at| at + 1);
+    let stem = stem.get(start..).unwrap_or_default();
+    let whole = stem.chars().count() >= 2 && stem.chars().next_back().is_some_and(char::is_lowercase);
+    if !whole || !next.starts_with(char::is_lowercase) || matches!(next, "and" | "or" | "to" | "und" | "oder") {
+        return None;
+    }
+    Some(COMPOUNDS.contains(&stem.to_lowercase().as_str()))
 }
 
 #[cfg(test)]
@@ -120,6 +130,8 @@ mod tests {
         assert_eq!(flow("The war-\nranty lasts\n  two years.", true), "The warranty lasts two years.");
         assert_eq!(flow("X1-\nPro", true), "X1- Pro");
         assert_eq!(flow("保修期为\n两年。\n适用于 X1\n型号", true), "保修期为两年。适用于 X1 型号");
+        assert_eq!(flow("well-\nknown exam- ple", true), "well-known example");
+        assert_eq!(flow("pre- and post-\nsale", true), "pre- and post-sale");
         assert_eq!(flow("well-\nknown", false), "well- known");
     }
 

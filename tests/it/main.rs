@@ -13,5 +13,6 @@
 mod cli;
 mod contract;
 mod eval;
+mod ingest;
 mod llm;
 mod support;

@@ -7,8 +7,11 @@ use regex::Regex;
 /// A heading is at most this long, in characters.
 const LONGEST: usize = 80;
 
+/// Gives the level of a line that its pattern fits.
+type Level = fn(&str) -> u8;
+
 #[expect(clippy::expect_used, reason = "the patterns are constants, and a test builds them")]
-static PATTERNS: LazyLock<[(Regex, fn(&str) -> u8); 5]> = LazyLock::new(|| {
+static PATTERNS: LazyLock<[(Regex, Level); 5]> = LazyLock::new(|| {
     let pattern = |text: &str| Regex::new(text).expect("a valid pattern");
     [
         (pattern(r"^第[一二三四五六七八九十百零〇两\d]+(?:章|篇|编|部分|单元)(?:\s|$|[：:、\p{Han}])"), |_| 1),

@@ -5,7 +5,7 @@
 
 use std::{
     fs::File,
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
     process::{ExitCode, ExitStatus, Stdio},
@@ -207,6 +207,10 @@ fn limit(limits: &Limits) -> std::io::Result<()> {
 
 fn serve(request: &Request) -> Result<Extracted, ExtractError> {
     let mut bytes = Vec::new();
-    File::open(&request.path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(|_| ExtractError::Malformed)?;
+    let read = File::open(&request.path).and_then(|mut file| file.read_to_end(&mut bytes));
+    read.map_err(|error| match error.kind() {
+        ErrorKind::OutOfMemory => ExtractError::Memory,
+        _ => ExtractError::Malformed,
+    })?;
     super::read(&bytes, &request.filename, request.limits.unpacked)
 }

@@ -29,6 +29,7 @@ pub const NAME: &str = "askback-extract/1";
 /// The type of a file by its name; a name without extension is taken for text.
 #[must_use]
 pub fn file_type(filename: &str) -> Option<FileType> {
+    let filename = filename.rsplit(['/', '\\']).next().unwrap_or(filename);
     let Some((stem, extension)) = filename.rsplit_once('.') else { return Some(FileType::Text) };
     if stem.is_empty() {
         return Some(FileType::Text);
@@ -118,6 +119,7 @@ mod tests {
         assert_eq!(word("README"), Some("Text"));
         assert_eq!(word(".env"), Some("Text"));
         assert_eq!(word("a.b.html"), Some("HTML"));
+        assert_eq!(word("a.d/b"), Some("Text"));
         assert_eq!(word("movie.mp4"), None);
     }
 

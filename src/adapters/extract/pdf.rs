@@ -61,7 +61,7 @@ fn read_part(part: &Part, builder: &mut Builder) {
 }
 
 fn paragraph(paragraph: &Paragraph, builder: &mut Builder) {
-    let text = flow(&clean(&inline(paragraph)), true);
+    let text = flow(&clean(&letters(&inline(paragraph))), true);
     match (paragraph.style.heading_level, &paragraph.style.list_info) {
         (Some(level), _) => builder.push(BlockKind::Heading(level), &text),
         (None, Some(_)) => {
@@ -75,6 +75,27 @@ fn paragraph(paragraph: &Paragraph, builder: &mut Builder) {
             None => builder.push(BlockKind::Paragraph, &text),
         },
     }
+}
+
+/// Ligatures as the letters that they stand for: a font's choice, not the text's.
+fn letters(text: &str) -> String {
+    const LIGATURES: [(char, &str); 7] = [
+        ('\u{FB00}', "ff"),
+        ('\u{FB01}', "fi"),
+        ('\u{FB02}', "fl"),
+        ('\u{FB03}', "ffi"),
+        ('\u{FB04}', "ffl"),
+        ('\u{FB05}', "st"),
+        ('\u{FB06}', "st"),
+    ];
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match LIGATURES.iter().find(|(ligature, _)| *ligature == c) {
+            Some((_, letters)) => out.push_str(letters),
+            None => out.push(c),
+        }
+    }
+    out
 }
 
 fn inline(paragraph: &Paragraph) -> String {

@@ -1,15 +1,20 @@
 //! Whether a text looks like one: garbage is flagged, never indexed in silence.
 
-use crate::domain::{extract::Extracted, knowledge::Warning};
+use crate::domain::{
+    extract::{BlockKind, Extracted},
+    knowledge::Warning,
+};
 
-/// Looks at this many characters.
-const SAMPLE: usize = 50_000;
+/// Looks at this many words of prose.
+const WORDS: usize = 10_000;
+/// Fewer words say nothing.
+const LEAST: u32 = 40;
+/// More than one word in so many is garbage: the text is flagged.
+const ONE_IN: u32 = 12;
 
-/// Flags a text of which much is no writing.
+/// Flags a text of which much is no writing, as recognition of a bad scan leaves it.
 pub(super) fn judge(extracted: &mut Extracted) {
-    if share_of_noise(&extracted.text) > 0.12
-        && !extracted.warnings.iter().any(|warning| warning.code == "low_quality_text")
-    {
+    if is_noise(extracted) && !extracted.warnings.iter().any(|warning| warning.code == "low_quality_text") {
         extracted.warnings.push(Warning {
             code: "low_quality_text".into(),
             message: "Much of the text looks like garbage; it may be a bad scan or an unknown encoding.".into(),
@@ -17,22 +22,59 @@ pub(super) fn judge(extracted: &mut Extracted) {
     }
 }
 
-/// The share of words that no language has: with replacement characters, with letters between digits and signs, with
-/// capitals inside, or of one sign.
-fn share_of_noise(text: &str) -> f64 {
-    let sample: String = text.chars().take(SAMPLE).collect();
+fn is_noise(extracted: &Extracted) -> bool {
     let (mut all, mut odd) = (0_u32, 0_u32);
-    for word in sample.split_whitespace() {
-        all += 1;
-        odd += u32::from(is_noise(word));
+    let mut chars = extracted.text.chars();
+    let mut at = 0;
+    for block in &extracted.blocks {
+        let body: String = chars.by_ref().skip(block.start - at).take(block.end - block.start).collect();
+        at = block.end;
+        if matches!(block.kind, BlockKind::Code | BlockKind::TableHeader | BlockKind::TableRow) {
+            continue;
+        }
+        for word in body.split_whitespace() {
+            all += 1;
+            odd += u32::from(is_garbage(word));
+        }
+        if all as usize >= WORDS {
+            break;
+        }
     }
-    if all < 3 {
-        f64::from(sample.chars().filter(|c| *c == char::REPLACEMENT_CHARACTER).count() as u32)
-    } else {
-        f64::from(odd) / f64::from(all)
-    }
+    all >= LEAST && odd * ONE_IN > all
 }
 
-fn is_noise(word: &str) -> bool {
-    word.contains(char::REPLACEMENT_CHARACTER)
+/// A word that no one writes: signs among its letters, a small letter before a capital and again a small one, or one
+/// small letter alone.
+fn is_garbage(word: &str) -> bool {
+    if word.contains(char::REPLACEMENT_CHARACTER) {
+        return true;
+    }
+    if word.contains("://") || word.contains('@') || !word.is_ascii() && !word.contains(['«', '»', '■', '¬', '¦', '¤'])
+    {
+        return false;
+    }
+    let core = word.trim_matches(|c: char| !c.is_alphanumeric());
+    let mut chars = core.chars();
+    if let (Some(only), None) = (chars.next(), chars.next()) {
+        return only.is_ascii_lowercase() && !matches!(only, 'a' | 'i' | 'e' | 'o' | 'x' | 'y' | 'u');
+    }
+    core.chars()
+        .any(|c| matches!(c, '^' | '*' | '»' | '«' | '|' | '~' | '\\' | ';' | '!' | '?' | '■' | '¬' | '¦' | '¤'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn garbage_is_told_from_names() {
+        for word in ["s*r;tiiR", "n»Bfl.", "t", "ex\u{FFFD}mple"] {
+            assert!(is_garbage(word), "{word}");
+        }
+        for word in
+            ["don't", "X1-Pro", "https://a.example/?a=b;c", "a", "iPhone", "(see", "C++", "保修期", "naïve", "e.g."]
+        {
+            assert!(!is_garbage(word), "{word}");
+        }
+    }
 }

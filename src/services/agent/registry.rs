@@ -55,7 +55,9 @@ impl Registry {
             .and_then(|value| fits(&value, schema, "arguments").map(|()| value));
         match checked {
             Ok(value) => Ok((Arc::clone(tool), value)),
-            Err(why) => Err(format!("Error: the arguments of `{}` are wrong: {why}. Its schema is {schema}", call.name)),
+            Err(why) => {
+                Err(format!("Error: the arguments of `{}` are wrong: {why}. Its schema is {schema}", call.name))
+            }
         }
     }
 }
@@ -74,7 +76,8 @@ fn fits(value: &Value, schema: &Value, at: &str) -> Result<(), String> {
         return Err(format!("{at} must be one of {}", Value::Array(allowed.clone())));
     }
     if let Some(object) = value.as_object() {
-        for required in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        for required in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+        {
             if !object.contains_key(required) {
                 return Err(format!("`{required}` is missing"));
             }

@@ -125,7 +125,11 @@ impl Run {
         match &self.state {
             State::Model => Step::CallModel { tools: !self.closing && self.steps < self.limit },
             State::Tools(slots) => Step::CallTools(
-                slots.iter().filter(|slot| slot.answer.is_none() && slot.same_as.is_none()).map(|slot| slot.call.clone()).collect(),
+                slots
+                    .iter()
+                    .filter(|slot| slot.answer.is_none() && slot.same_as.is_none())
+                    .map(|slot| slot.call.clone())
+                    .collect(),
             ),
             State::Asked(question) => Step::AskUser(question.clone()),
             State::Answered(_) => Step::Done,
@@ -371,8 +375,12 @@ mod tests {
         let again = call("5", "search", "{}");
         run.apply(said("", vec![again.clone()]));
         assert_eq!(run.next(), Step::CallTools(vec![again]));
-        let told: Vec<&Prompt> = run.messages().iter().filter(|message| matches!(message, Prompt::Tool { .. })).collect();
-        assert_eq!(told, [&tool("1", "a", "A"), &tool("2", "a", "A"), &tool("3", "a", "A"), &tool("4", "search", "found")]);
+        let told: Vec<&Prompt> =
+            run.messages().iter().filter(|message| matches!(message, Prompt::Tool { .. })).collect();
+        assert_eq!(
+            told,
+            [&tool("1", "a", "A"), &tool("2", "a", "A"), &tool("3", "a", "A"), &tool("4", "search", "found")]
+        );
     }
 
     #[test]

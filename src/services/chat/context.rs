@@ -48,8 +48,7 @@ pub(super) async fn read(
     let texts = |kind: MessageKind| {
         history.iter().filter(move |message| message.kind == kind).map(|message| message.content.clone()).collect()
     };
-    let background =
-        Background { user_turns: texts(MessageKind::Human), answers: texts(MessageKind::Ai), note };
+    let background = Background { user_turns: texts(MessageKind::Human), answers: texts(MessageKind::Ai), note };
     Ok(Context { history, background, events })
 }
 
@@ -186,10 +185,7 @@ mod tests {
             ],
             ..Context::default()
         };
-        assert_eq!(
-            context.prompts("S", "Q", 60),
-            [system("S"), user("B"), assistant("C"), user("Q")]
-        );
+        assert_eq!(context.prompts("S", "Q", 60), [system("S"), user("B"), assistant("C"), user("Q")]);
         assert_eq!(context.prompts("S", "Q", 0), [system("S"), user("Q")]);
     }
 }

@@ -83,8 +83,7 @@ mod tests {
     #[test]
     fn type_seq_and_run_come_first() {
         let run = RunId::at(Millis(1));
-        let events =
-            [TurnEvent::Content { content: "a \"b\"\n保".into(), offset: 3 }, TurnEvent::ContentReset];
+        let events = [TurnEvent::Content { content: "a \"b\"\n保".into(), offset: 3 }, TurnEvent::ContentReset];
         let lines: Vec<String> = events
             .iter()
             .map(|event| String::from_utf8(Frame::new(run, 7, event).unwrap().json.to_vec()).unwrap())

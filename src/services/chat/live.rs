@@ -208,7 +208,8 @@ impl LiveRun {
     pub(super) fn frames(&self, after: u64, committed: u64, limit: usize) -> Vec<Frame> {
         let buffer = self.buffer();
         let from = usize::try_from(after).unwrap_or(usize::MAX).min(buffer.frames.len());
-        let to = usize::try_from(committed).unwrap_or(usize::MAX).min(buffer.frames.len()).min(from.saturating_add(limit));
+        let to =
+            usize::try_from(committed).unwrap_or(usize::MAX).min(buffer.frames.len()).min(from.saturating_add(limit));
         buffer.frames.get(from..to).map(<[Frame]>::to_vec).unwrap_or_default()
     }
 

@@ -31,13 +31,13 @@ use std::{
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::{journal::Journal, live::LiveRun};
 pub use self::{
     frame::Frame,
     runs::RunState,
     sessions::Conversation,
     watch::{Turn, Watch},
 };
+use self::{journal::Journal, live::LiveRun};
 use crate::{
     domain::{
         chat::{ChatStore, HitlAction, Refused, TurnRequest},
@@ -235,9 +235,10 @@ impl Chat {
     /// What can be seen without the store.
     fn check(&self, request: &TurnRequest) -> Result<(), FieldError> {
         let wrong = |message: String| Err(FieldError { field: "message".into(), message, valid: Vec::new() });
-        let says_by_hitl = request.hitl.as_ref().is_some_and(|reply| {
-            !reply.option_ids.is_empty() || reply.action == Some(HitlAction::Dismiss)
-        });
+        let says_by_hitl = request
+            .hitl
+            .as_ref()
+            .is_some_and(|reply| !reply.option_ids.is_empty() || reply.action == Some(HitlAction::Dismiss));
         if request.message.trim().is_empty() && !says_by_hitl {
             return wrong("must not be empty".into());
         }

@@ -79,9 +79,7 @@ impl Inner {
             parts,
             citations: Vec::new(),
             trace: None,
-            settle: orphan
-                .taken
-                .map(|taken| (taken, Settlement::Reopened, RunStatus::Interrupted.as_str().to_owned())),
+            settle: orphan.taken.map(|taken| (taken, Settlement::Reopened, RunStatus::Interrupted.as_str().to_owned())),
             ask: None,
             told: Vec::new(),
             error: Some(problem),

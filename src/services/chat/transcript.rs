@@ -8,11 +8,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{
-    cite::MarkerFilter,
-    journal::Journal,
-    live::LiveRun,
-};
+use super::{cite::MarkerFilter, journal::Journal, live::LiveRun};
 use crate::{
     domain::{
         chat::{MessagePart, Timings},

@@ -152,7 +152,8 @@ impl Inner {
             let sink = Arc::new(Sink::new(Arc::clone(&self.journal), Arc::clone(&live), started));
             sink.first(scene.labels.received, &scene.session_name, scene.message, scene.human);
             if scene.accepted.first_turn
-                && let Some(title) = scene.accepted.session.title.clone().or(Some(accept.title)).filter(|title| !title.is_empty())
+                && let Some(title) =
+                    scene.accepted.session.title.clone().or(Some(accept.title)).filter(|title| !title.is_empty())
             {
                 sink.tell(&TurnEvent::SessionTitle { title, session_id: scene.session_name.clone() });
             }
@@ -255,8 +256,7 @@ impl Inner {
     async fn note(&self, scene: &Scene) {
         let session = scene.accepted.session.id;
         let reach = self.config.history + NOTE_REACH;
-        let branch =
-            self.ports.chats.branch(session, scene.human, i64::try_from(reach).unwrap_or(i64::MAX)).await;
+        let branch = self.ports.chats.branch(session, scene.human, i64::try_from(reach).unwrap_or(i64::MAX)).await;
         let stored = match branch {
             // The answer is the newest message of the next turn's history, so the question ends one before it.
             Ok(messages) => {

@@ -151,9 +151,10 @@ impl Turn {
     /// # Errors
     /// What the client is told of a turn that failed, with `run_id` and `session_id`.
     pub async fn finish(self) -> Result<TurnResult, Problem> {
-        let last = self.watch.filter(|frame| std::future::ready(frame.is_terminal())).fold(None, |_, frame| {
-            std::future::ready(Some(frame))
-        });
+        let last = self
+            .watch
+            .filter(|frame| std::future::ready(frame.is_terminal()))
+            .fold(None, |_, frame| std::future::ready(Some(frame)));
         match last.await.map(|frame| frame.event()) {
             Some(Ok(TurnEvent::Message { message })) => Ok(*message),
             Some(Ok(TurnEvent::Error { error, .. })) => Err(*error),

@@ -293,7 +293,7 @@ impl Inner {
         if job.state == JobState::Completed && settling.contains(&job.id) {
             job.state = JobState::Running;
         }
-        job
+        progress::shown(job)
     }
 
     fn settle(&self, job: JobId, settling: bool) {

@@ -7,7 +7,7 @@ use std::{
 
 use crate::domain::{
     error::StoreError,
-    job::{Fence, JobKind, JobQueue, JobReport, JobState, JobStep},
+    job::{Fence, Job, JobKind, JobQueue, JobReport, JobState, JobStep},
     time::Clock,
 };
 
@@ -30,8 +30,23 @@ const fn steps(kind: JobKind) -> &'static [(&'static str, &'static str)] {
     }
 }
 
+/// The job as people see it: one that no worker has touched yet has its steps all the same.
+pub(super) fn shown(mut job: Job) -> Job {
+    if job.report.steps.is_empty() {
+        job.report.steps = fresh(job.kind).steps;
+        let upload = usize::from(job.kind == JobKind::Ingest);
+        for (no, step) in job.report.steps.iter_mut().enumerate() {
+            if no < upload || job.state == JobState::Completed {
+                step.status = JobState::Completed;
+                step.percent = 100;
+            }
+        }
+    }
+    job
+}
+
 /// A report in which every step still waits.
-pub(super) fn fresh(kind: JobKind) -> JobReport {
+fn fresh(kind: JobKind) -> JobReport {
     let steps = steps(kind).iter().map(|(key, label)| JobStep {
         key: (*key).into(),
         label: (*label).into(),
@@ -110,7 +125,7 @@ impl Progress {
     /// As [`advance`](Self::advance), told with the next beat.
     pub(super) fn count(&self, done: usize, of: usize) {
         self.change(|report| {
-            let percent = if of == 0 { 100 } else { done.saturating_mul(100) / of };
+            let percent = done.saturating_mul(100).checked_div(of).unwrap_or(100);
             let current = report.current_step.clone();
             if let Some(step) = report.steps.iter_mut().find(|step| step.key == current) {
                 step.percent = u8::try_from(percent).unwrap_or(100).min(100);

@@ -129,10 +129,7 @@ fn first_sentence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{
-        chat::MessageStatus,
-        id::MessageId,
-    };
+    use crate::domain::{chat::MessageStatus, id::MessageId};
 
     fn message(ord: i64, kind: MessageKind, content: &str) -> Message {
         Message {

@@ -1,0 +1,6 @@
+//! From a file to passages that a search finds, with the real store, index, embedder and extraction process.
+
+mod desk;
+mod formats;
+mod limits;
+mod lives;

@@ -1,0 +1,169 @@
+//! A place to upload to.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use askback::{
+    adapters::{
+        blobs::LocalBlobs,
+        clock::SystemClock,
+        embed::builtin::Builtin,
+        extract::{Isolated, Limits},
+        storage::{Engine, Options, Storage},
+        vector::embedded::EmbeddedIndex,
+    },
+    domain::{
+        id::{JobId, UserId},
+        index::{Embedder, Filter, Profile, VectorIndex},
+        job::Job,
+        knowledge::{DocumentStore, Placed, Submitted, Version},
+        time::Millis,
+    },
+    services::ingest::{Ingest, IngestError, Ports, WorkerConfig},
+    text::terms,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// How long a test waits for a job before it calls it lost.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A service over a folder of its own.
+pub(super) struct Desk {
+    pub(super) storage: Storage,
+    pub(super) index: Arc<EmbeddedIndex>,
+    pub(super) ingest: Ingest,
+    pub(super) user: UserId,
+    folder: tempfile::TempDir,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// What a test changes about the desk.
+pub(super) struct Setup {
+    pub(super) embedder: Arc<dyn Embedder>,
+    pub(super) limits: Limits,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self { embedder: Arc::new(Builtin::load().unwrap()), limits: Limits::default() }
+    }
+}
+
+impl Desk {
+    pub(super) async fn open() -> Self {
+        let desk = Self::closed(Setup::default()).await;
+        desk.start().await;
+        desk
+    }
+
+    /// A desk at which nobody works yet.
+    pub(super) async fn closed(setup: Setup) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::Sqlite { folder: folder.path().join("data") };
+        let storage = Storage::open(Options { engine, clock: Arc::new(SystemClock) }).await.unwrap();
+        let index = Arc::new(EmbeddedIndex::new(setup.embedder.dims()));
+        let ports = Ports {
+            documents: Arc::new(storage.clone()),
+            jobs: Arc::new(storage.clone()),
+            blobs: Arc::new(LocalBlobs::open(&folder.path().join("blobs")).unwrap()),
+            index: Arc::<EmbeddedIndex>::clone(&index),
+            embedder: setup.embedder,
+            extractor: Arc::new(Isolated {
+                program: PathBuf::from(env!("CARGO_BIN_EXE_askback")),
+                limits: setup.limits,
+            }),
+            clock: Arc::new(SystemClock),
+        };
+        let config = WorkerConfig {
+            poll: Duration::from_millis(20),
+            backoff: Duration::from_millis(1),
+            attempts: 3,
+            ..WorkerConfig::new("node:now")
+        };
+        Self {
+            storage,
+            index,
+            ingest: Ingest::new(ports, config),
+            user: UserId::at(Millis(1)),
+            folder,
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    pub(super) async fn start(&self) {
+        self.ingest.start(&self.tasks, &self.stop).await.unwrap();
+    }
+
+    /// Uploads to the collection `shelf`.
+    pub(super) async fn submit(&self, filename: &str, bytes: &[u8]) -> Result<Submitted, IngestError> {
+        self.submit_to("shelf", filename, bytes).await
+    }
+
+    pub(super) async fn submit_to(
+        &self,
+        collection: &str,
+        filename: &str,
+        bytes: &[u8],
+    ) -> Result<Submitted, IngestError> {
+        let path = self.folder.path().join("upload");
+        std::fs::write(&path, bytes).unwrap();
+        self.ingest.submit(Some(self.user), collection, filename, &path).await
+    }
+
+    pub(super) async fn ended(&self, submitted: &Submitted) -> Job {
+        let (Submitted::Queued { job, .. } | Submitted::Unchanged { job, .. }) = submitted;
+        self.ended_job(*job).await
+    }
+
+    pub(super) async fn ended_job(&self, job: JobId) -> Job {
+        self.ingest.wait(job, PATIENCE).await.unwrap()
+    }
+
+    /// Uploads and waits. Gives how the job ended: nothing, or its error's code.
+    pub(super) async fn upload(&self, filename: &str, bytes: &[u8]) -> Option<String> {
+        let submitted = self.submit(filename, bytes).await.unwrap();
+        let job = self.ended(&submitted).await;
+        assert_eq!(job.error_code.is_some(), job.error.is_some());
+        job.error_code
+    }
+
+    /// The current version of a document.
+    pub(super) async fn current(&self, filename: &str) -> Version {
+        let found = self.storage.documents_named(filename, None).await.unwrap();
+        found.into_iter().next().unwrap().current.unwrap()
+    }
+
+    /// The best passages for a question by its words.
+    pub(super) async fn search(&self, question: &str) -> Vec<Placed> {
+        let stats = self.index.stats().await.unwrap();
+        let query = Profile::CURRENT.question(&terms::question(question), &stats);
+        let hits = self.index.sparse(&query.sparse, &Filter::default(), 5).await.unwrap();
+        let access = self.storage.readable(self.user, None).await.unwrap();
+        let ids: Vec<_> = hits.iter().map(|hit| hit.chunk).collect();
+        self.storage.hydrate(&access, &ids).await.unwrap()
+    }
+
+    /// The best passage's text, and the name of its document.
+    pub(super) async fn best(&self, question: &str) -> Option<(String, String)> {
+        self.search(question).await.into_iter().next().map(|placed| (placed.filename, placed.chunk.body))
+    }
+
+    /// Leaves that a search could find.
+    pub(super) async fn leaves(&self) -> u64 {
+        self.index.count(&Filter::default()).await.unwrap()
+    }
+
+    /// The whole text of a document's current version.
+    pub(super) async fn text(&self, filename: &str) -> String {
+        let version = self.current(filename).await;
+        let access = self.storage.readable(self.user, None).await.unwrap();
+        self.storage.text(&access, version.document, version.no, 0, i64::MAX).await.unwrap()
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
