@@ -80,6 +80,8 @@ pub struct Content {
     pub is_name: bool,
     /// A code such as "X1".
     pub is_code: bool,
+    /// Taken over from the turn before, by [`Question::following`].
+    pub is_borrowed: bool,
 }
 
 /// A question, read.
@@ -121,6 +123,24 @@ impl Question {
             content,
             folded,
         }
+    }
+
+    /// This question with what it leaves out filled in from the turn before: "and the battery?" after "How long is the
+    /// warranty?" asks for a length of time and is about a warranty too.
+    #[must_use]
+    pub fn following(mut self, previous: &Self) -> Self {
+        if self.wants == Wants::Other {
+            self.wants = previous.wants;
+        }
+        if self.lang == Lang::Other {
+            self.lang = previous.lang;
+        }
+        for word in &previous.content {
+            if !self.content.iter().any(|known| known.text == word.text) {
+                self.content.push(Content { is_borrowed: true, ..word.clone() });
+            }
+        }
+        self
     }
 
     /// Whether it carries a name or a code.
@@ -215,7 +235,7 @@ fn content(text: &str) -> Vec<Content> {
         } else {
             analyse(word.text).into_iter().next().map_or_else(|| folded.clone(), |term| term.text)
         };
-        found.push(Content { text: folded, term, is_name, is_code: word.is_code() });
+        found.push(Content { text: folded, term, is_name, is_code: word.is_code(), is_borrowed: false });
     }
     found
 }
@@ -388,6 +408,18 @@ mod tests {
         {
             assert!(!Question::read(text).is_follow_up, "{text}");
         }
+    }
+
+    #[test]
+    fn a_follow_up_takes_over_what_it_leaves_out() {
+        let previous = Question::read("How long is the Aurora warranty?");
+        let question = Question::read("And the battery?").following(&previous);
+        let words: Vec<(&str, bool)> =
+            question.content.iter().map(|word| (word.text.as_str(), word.is_borrowed)).collect();
+        assert_eq!(
+            (question.wants, words),
+            (Wants::Duration, vec![("battery", false), ("aurora", true), ("warranty", true)])
+        );
     }
 
     #[test]

@@ -1,14 +1,13 @@
 //! Asking back: the record of a question, its bounds, and its fingerprint.
 
-use sha2::{Digest, Sha256};
-
 use crate::{
     domain::{
         hitl::{Answer, HitlStatus, HitlView, NewPending, Pending, Question, Record},
         id::{CollectionId, HitlId},
         time::Millis,
     },
-    text::{cut, fold::fold},
+    services::retrieval::fingerprint,
+    text::cut,
 };
 
 /// Most bytes of a record.
@@ -44,20 +43,6 @@ pub(super) fn pending(question: Question, ground: Ground, now: Millis, expires_a
         index_generation: ground.generation,
     });
     NewPending { id, root, round, fingerprint, record, expires_at }
-}
-
-/// Names what is asked, whatever its wording: question core, slots and options.
-pub(super) fn fingerprint(question: &Question) -> String {
-    let mut options: Vec<&str> = question.options.iter().map(|option| option.id.as_str()).collect();
-    options.sort_unstable();
-    let mut slots: Vec<String> = question.missing_slots.iter().map(|slot| fold(slot)).collect();
-    slots.sort_unstable();
-    let mut hash = Sha256::new();
-    for part in [fold(&question.original_question), slots.join("\n"), options.join("\n")] {
-        hash.update(part.as_bytes());
-        hash.update([0]);
-    }
-    hex::encode(hash.finalize())
 }
 
 /// Cuts a record to its bound: first the long texts, then the documents of the options that name most of them. The

@@ -1,0 +1,131 @@
+//! How much of a question the words of a text cover.
+
+use std::collections::HashSet;
+
+use crate::{
+    domain::index::TermStats,
+    text::{
+        fold,
+        question::{Content, Question},
+        terms::{analyse, term_id},
+        words::is_han,
+    },
+};
+
+/// A content word of the question with its weight.
+#[derive(Debug, Clone)]
+pub(crate) struct Weighted {
+    /// The word.
+    pub word: Content,
+    /// idf, kept between ½ and 8: a word of every text still says something, an unknown one not everything.
+    pub weight: f32,
+    /// It names a value of a facet ("Aurora"): found by its document, not in its sentences.
+    pub is_facet: bool,
+}
+
+/// What a word of the turn before weighs beside one of the question itself.
+const BORROWED: f32 = 0.5;
+
+/// Gives each content word its weight.
+pub(crate) fn weigh(question: &Question, stats: &TermStats) -> Vec<Weighted> {
+    question
+        .content
+        .iter()
+        .map(|word| Weighted {
+            weight: stats.idf(term_id(&word.term)).clamp(0.5, 8.0) * if word.is_borrowed { BORROWED } else { 1.0 },
+            word: word.clone(),
+            is_facet: false,
+        })
+        .collect()
+}
+
+/// A text prepared for lookups.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Vocabulary {
+    folded: String,
+    terms: HashSet<String>,
+}
+
+impl Vocabulary {
+    /// Prepares a text.
+    pub(crate) fn read(text: &str) -> Self {
+        Self { folded: fold(text), terms: analyse(text).into_iter().map(|term| term.text).collect() }
+    }
+
+    /// How far the text holds `word`, 0 … 1. A Chinese word that is not there counts by the pairs of characters that are.
+    pub(crate) fn holds(&self, word: &Content) -> f32 {
+        if self.terms.contains(&word.term) {
+            return 1.0;
+        }
+        if word.text.starts_with(is_han) {
+            return self.holds_han(&word.text);
+        }
+        // "warranties" and "guaranteed": what stemming leaves apart meets in a long common beginning.
+        let letters = word.term.chars().count();
+        if letters >= 6 && !word.is_code && self.terms.iter().any(|term| same_root(term, &word.term)) {
+            return 0.9;
+        }
+        0.0
+    }
+
+    fn holds_han(&self, word: &str) -> f32 {
+        if self.folded.contains(word) {
+            return 1.0;
+        }
+        let chars: Vec<char> = word.chars().collect();
+        if chars.len() < 3 {
+            return 0.0;
+        }
+        let pairs: Vec<String> = chars.windows(2).map(|pair| pair.iter().collect()).collect();
+        let there = pairs.iter().filter(|pair| self.folded.contains(pair.as_str())).count();
+        #[expect(clippy::cast_precision_loss, reason = "a few pairs")]
+        let share = there as f32 / pairs.len() as f32;
+        share * 0.9
+    }
+
+    /// The share of terms that two texts have in common (Jaccard), leaving out those of `ignored`.
+    pub(crate) fn likeness(&self, other: &Self, ignored: &HashSet<String>) -> f32 {
+        let own: HashSet<&String> = self.terms.iter().filter(|term| !ignored.contains(*term)).collect();
+        let theirs: HashSet<&String> = other.terms.iter().filter(|term| !ignored.contains(*term)).collect();
+        let common = own.intersection(&theirs).count();
+        let union = own.union(&theirs).count();
+        #[expect(clippy::cast_precision_loss, reason = "a few hundred terms")]
+        let share = if union == 0 { 0.0 } else { common as f32 / union as f32 };
+        share
+    }
+
+    /// All terms.
+    pub(crate) fn terms(&self) -> impl Iterator<Item = &String> {
+        self.terms.iter()
+    }
+}
+
+fn same_root(left: &str, right: &str) -> bool {
+    let common = left.chars().zip(right.chars()).take_while(|(a, b)| a == b).count();
+    let longer = left.chars().count().max(right.chars().count());
+    common >= 6 && common * 10 >= longer * 7
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(question: &str, text: &str) -> Vec<f32> {
+        let vocabulary = Vocabulary::read(text);
+        Question::read(question).content.iter().map(|word| vocabulary.holds(word)).collect()
+    }
+
+    #[test]
+    fn english_words_by_stem_and_root() {
+        assert_eq!(holds("warranties of the battery", "The warranty covers batteries."), [1.0, 1.0]);
+        assert_eq!(holds("installation", "Install it."), [1.0]);
+        assert_eq!(holds("solar charger", "The charging dock"), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn chinese_words_by_pairs() {
+        assert_eq!(holds("保修期", "整机保修期为两年"), [1.0]);
+        assert_eq!(holds("保修期", "提供保修服务"), [0.45]);
+        assert_eq!(holds("价格", "提供保修服务"), [0.0]);
+    }
+}

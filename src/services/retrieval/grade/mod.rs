@@ -1,0 +1,14 @@
+//! Grading: see [`builtin`] for the rules and [`model`] for a model's part in it.
+
+pub(crate) mod answers;
+pub(crate) mod builtin;
+pub(crate) mod choices;
+pub(crate) mod given;
+pub(crate) mod lexicon;
+pub(crate) mod model;
+pub(crate) mod support;
+pub(crate) mod tables;
+pub(crate) mod weights;
+
+#[cfg(test)]
+pub(crate) mod fixture;

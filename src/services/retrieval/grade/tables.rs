@@ -1,0 +1,370 @@
+//! A price list that holds several prices: whether the question leaves open which row, or which column, is meant.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    domain::evidence::Passage,
+    text::{
+        fold,
+        quantities::{Kind, quantities},
+        question::{Question, Wants},
+        sentences::is_row,
+    },
+};
+
+use super::{
+    super::facets::{Mention, value_key},
+    lexicon::{Vocabulary, Weighted},
+};
+
+/// A table that was put together again from the leaves of one document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Table {
+    /// Column names; empty where the table names none.
+    pub columns: Vec<String>,
+    /// Cells, as many per row as there are columns.
+    pub rows: Vec<Vec<String>>,
+    /// The sentence that stands right above it.
+    pub caption: String,
+}
+
+/// What a question leaves open in a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Open {
+    /// Whether the columns are open (periods), else the rows (kinds).
+    pub is_period: bool,
+    /// What the choices are called: a column's name, if it has one.
+    pub slot: Option<String>,
+    /// The choices, each once, in the table's order, with the number of rows that carry each.
+    pub values: Vec<(String, u32)>,
+}
+
+/// The tables in these leaves of one document; parts of one table (same columns) are joined.
+pub(crate) fn tables(leaves: &[&Passage]) -> Vec<Table> {
+    let mut tables: Vec<Table> = Vec::new();
+    for leaf in leaves {
+        for mut table in of_text(&leaf.text, leaf.header.as_deref()) {
+            match tables.iter_mut().find(|known| !known.columns.is_empty() && known.columns == table.columns) {
+                Some(known) => {
+                    for row in table.rows.drain(..) {
+                        if !known.rows.contains(&row) {
+                            known.rows.push(row);
+                        }
+                    }
+                }
+                None => tables.push(table),
+            }
+        }
+    }
+    tables
+}
+
+fn of_text(text: &str, header: Option<&str>) -> Vec<Table> {
+    let mut tables = Vec::new();
+    let mut block: Vec<Vec<String>> = Vec::new();
+    let mut ruled = false;
+    let mut above = "";
+    let mut caption = String::new();
+    for line in text.lines().chain([""]) {
+        if is_row(line) {
+            if block.is_empty() && !ruled {
+                above.clone_into(&mut caption);
+            }
+            let cells = cells(line);
+            if is_rule(&cells) {
+                ruled = true;
+            } else {
+                block.push(cells);
+            }
+            continue;
+        }
+        if !block.is_empty() {
+            tables.extend(assemble(std::mem::take(&mut block), ruled, header, &caption));
+        }
+        ruled = false;
+        if !line.trim().is_empty() {
+            above = line.trim();
+        }
+    }
+    tables
+}
+
+fn cells(line: &str) -> Vec<String> {
+    let line = line.trim();
+    let line = line.strip_prefix('|').unwrap_or(line);
+    let line = line.strip_suffix('|').unwrap_or(line);
+    line.split('|').map(|cell| cell.trim().trim_matches('*').to_owned()).collect()
+}
+
+fn is_rule(cells: &[String]) -> bool {
+    cells.iter().all(|cell| cell.contains('-') && cell.chars().all(|c| matches!(c, '-' | ':' | ' ')))
+}
+
+fn assemble(mut block: Vec<Vec<String>>, ruled: bool, header: Option<&str>, caption: &str) -> Option<Table> {
+    let given = header.filter(|header| is_row(header)).map(cells);
+    let mut columns = match given {
+        Some(columns) => {
+            if block.first() == Some(&columns) {
+                block.remove(0);
+            }
+            columns
+        }
+        None if ruled || block.len() > 1 => block.remove(0),
+        None => return None,
+    };
+    // A header of several rows: while a row names columns only (no first cell, no amounts), it refines the names.
+    while block.len() > 1
+        && block
+            .first()
+            .is_some_and(|row| row.first().is_some_and(String::is_empty) && !row.iter().any(|cell| amount(cell)))
+    {
+        for (column, cell) in columns.iter_mut().zip(block.remove(0)) {
+            if !cell.is_empty() {
+                *column = cell;
+            }
+        }
+    }
+    let width = columns.len();
+    let rows: Vec<Vec<String>> = block.into_iter().filter(|row| row.len() == width).collect();
+    (width >= 2 && !rows.is_empty()).then(|| Table { columns, rows, caption: caption.to_owned() })
+}
+
+/// Whether a cell holds a number that is no year.
+fn amount(cell: &str) -> bool {
+    cell.chars().any(|c| c.is_ascii_digit()) && !quantities(cell).iter().all(|quantity| quantity.kind == Kind::Date)
+}
+
+/// What `question` leaves open in `table`, if it is about that table. `given` holds all that has been said already.
+pub(crate) fn open(
+    table: &Table,
+    question: &Question,
+    weighted: &[Weighted],
+    given: &[Mention],
+    above: &Vocabulary,
+) -> Option<Open> {
+    if !matches!(question.wants, Wants::Money | Wants::Amount | Wants::Percent | Wants::Duration | Wants::Other) {
+        return None;
+    }
+    let column = answering_column(table, question, weighted)?;
+    let rows = matching_rows(table, weighted, column, above)?;
+    if rows.len() > 1 {
+        return open_rows(table, &rows, column, question, given);
+    }
+    open_columns(table, table.rows.get(*rows.first()?)?, question, weighted, given)
+}
+
+/// The column that holds what is asked: the one whose name meets the question best among those with amounts.
+fn answering_column(table: &Table, question: &Question, weighted: &[Weighted]) -> Option<usize> {
+    let kinds = question.wants.quantities();
+    let candidates: Vec<usize> = (1..table.columns.len())
+        .filter(|column| {
+            let filled: Vec<&String> =
+                table.rows.iter().filter_map(|row| row.get(*column)).filter(|cell| !cell.is_empty()).collect();
+            let fitting = filled
+                .iter()
+                .filter(|cell| {
+                    let found = quantities(cell);
+                    // Accounting tables leave the unit to the header: there a bare number answers.
+                    found.iter().any(|quantity| {
+                        kinds.is_empty() || kinds.contains(&quantity.kind) || quantity.kind == Kind::Number
+                    })
+                })
+                .count();
+            !filled.is_empty() && fitting * 2 > filled.len() && !is_code_column(&filled)
+        })
+        .collect();
+    let met = |column: usize| -> f32 {
+        let name = Vocabulary::read(&table.columns[column]);
+        weighted.iter().map(|weighted| name.holds(&weighted.word) * weighted.weight).sum()
+    };
+    candidates.into_iter().fold(None, |best: Option<usize>, column| match best {
+        Some(known) if met(known) >= met(column) => Some(known),
+        _ => Some(column),
+    })
+}
+
+fn is_code_column(cells: &[&String]) -> bool {
+    let codes = cells
+        .iter()
+        .filter(|cell| {
+            cell.chars().any(char::is_alphabetic)
+                && !cell.contains(' ')
+                && cell.contains('-')
+                && quantities(cell).is_empty()
+        })
+        .count();
+    codes * 2 > cells.len()
+}
+
+/// The rows that the question may mean: those that hold most of what it says beyond what stands above all of them.
+/// `None`: the question says something that no row and nothing above holds.
+fn matching_rows(table: &Table, weighted: &[Weighted], column: usize, above: &Vocabulary) -> Option<Vec<usize>> {
+    let read: Vec<Vocabulary> = table.rows.iter().map(|row| Vocabulary::read(&row.join(" "))).collect();
+    let columns = Vocabulary::read(&table.columns.join(" "));
+    let caption = Vocabulary::read(&table.caption);
+    let (mut all, mut anywhere) = (0.0_f32, 0.0_f32);
+    let mut scores = vec![0.0_f32; table.rows.len()];
+    for weighted in weighted {
+        let outside = above.holds(&weighted.word).max(columns.holds(&weighted.word)).max(caption.holds(&weighted.word));
+        let inside = read.iter().map(|row| row.holds(&weighted.word)).fold(0.0, f32::max);
+        all += weighted.weight;
+        anywhere += weighted.weight * outside.max(inside);
+        for (score, row) in scores.iter_mut().zip(&read) {
+            *score += weighted.weight * row.holds(&weighted.word);
+        }
+    }
+    if all <= 0.0 || anywhere < 0.6 * all {
+        return None;
+    }
+    let best = scores.iter().copied().fold(0.0, f32::max);
+    let rows: Vec<usize> = (0..table.rows.len())
+        .filter(|row| scores[*row] >= best - 0.01 && table.rows[*row].get(column).is_some_and(|cell| amount(cell)))
+        .collect();
+    // Where the question names no row it must at least be about this very table: its words stand above it.
+    let about = weighted
+        .iter()
+        .map(|weighted| {
+            weighted.weight
+                * above.holds(&weighted.word).max(columns.holds(&weighted.word)).max(caption.holds(&weighted.word))
+        })
+        .sum::<f32>();
+    if best <= 0.01 && about < 0.6 * all {
+        return None;
+    }
+    Some(rows)
+}
+
+fn open_rows(table: &Table, rows: &[usize], column: usize, question: &Question, given: &[Mention]) -> Option<Open> {
+    let cell = |row: usize, column: usize| table.rows[row][column].as_str();
+    let answers: BTreeSet<String> = rows.iter().map(|row| value_key(cell(*row, column))).collect();
+    if answers.len() < 2 {
+        return None;
+    }
+    // A row whose whole label the question says is the one that is meant.
+    let asked = Mention::read(&question.folded);
+    let exact: Vec<&usize> = rows.iter().filter(|row| says_all(&asked, cell(**row, 0))).collect();
+    if exact.len() == 1 {
+        return None;
+    }
+    // Sums are no kind beside what they sum up.
+    let dimension = (0..table.columns.len()).filter(|other| *other != column).find(|other| {
+        let values: BTreeSet<String> = rows.iter().map(|row| value_key(cell(*row, *other))).collect();
+        values.len() >= 2 && rows.iter().all(|row| !cell(*row, *other).is_empty() && !amount_only(cell(*row, *other)))
+    })?;
+    let mut values: Vec<(String, u32)> = Vec::new();
+    for row in rows {
+        let label = cell(*row, dimension);
+        match values.iter_mut().find(|(known, _)| value_key(known) == value_key(label)) {
+            Some((_, count)) => *count += 1,
+            None => values.push((label.to_owned(), 1)),
+        }
+    }
+    let fixed = given.iter().any(|mention| values.iter().any(|(value, _)| mention.has_phrase(&value_key(value))));
+    if fixed || values.len() < 2 {
+        return None;
+    }
+    let slot = Some(table.columns[dimension].clone()).filter(|name| !name.is_empty());
+    Some(Open { is_period: false, slot, values })
+}
+
+fn amount_only(cell: &str) -> bool {
+    !cell.chars().any(char::is_alphabetic)
+}
+
+fn says_all(mention: &Mention, label: &str) -> bool {
+    let key = value_key(label);
+    let words: Vec<String> = crate::text::words::words(&key).into_iter().map(|word| word.text.to_owned()).collect();
+    !words.is_empty()
+        && words.iter().filter(|word| !crate::text::words::is_stop(word)).all(|word| mention.has_phrase(word))
+}
+
+/// One row, several dated columns, and no date said.
+fn open_columns(
+    table: &Table,
+    row: &[String],
+    question: &Question,
+    weighted: &[Weighted],
+    given: &[Mention],
+) -> Option<Open> {
+    let dated: Vec<usize> = (1..table.columns.len())
+        .filter(|column| {
+            row.get(*column).is_some_and(|cell| amount(cell) && !cell.is_empty())
+                && quantities(&table.columns[*column]).iter().any(|quantity| quantity.kind == Kind::Date)
+        })
+        .collect();
+    let answers: BTreeSet<String> = dated.iter().map(|column| value_key(&row[*column])).collect();
+    if dated.len() < 2 || answers.len() < 2 {
+        return None;
+    }
+    let says_date =
+        question.quantities.iter().any(|quantity| quantity.kind == Kind::Date) || given.iter().any(Mention::says_date);
+    let names_column = weighted.iter().any(|weighted| {
+        dated
+            .iter()
+            .any(|column| fold(&table.columns[*column]).split_whitespace().any(|word| word == weighted.word.text))
+    });
+    if says_date || names_column {
+        return None;
+    }
+    let mut values: Vec<(String, u32)> = Vec::new();
+    for column in dated {
+        let label = table.columns[column].clone();
+        if !values.iter().any(|(known, _)| *known == label) {
+            values.push((label, 1));
+        }
+    }
+    (values.len() >= 2).then_some(Open { is_period: true, slot: None, values })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::fixture::passage, *};
+    use crate::{domain::index::TermStats, services::retrieval::grade::lexicon::weigh};
+
+    const PLANS: &str = "Care plans of the shop.\n\n| Care plan | Price per month | Price per year |\n| --- | --- | --- |\n| Basic | 4.90 EUR | 49 EUR |\n| Plus | 8.90 EUR | 89 EUR |\n| Premium | 14.90 EUR | 149 EUR |";
+    const PARTS: &str = "| Part | Fits | Article number | Price |\n|---|---|---|---|\n| HEPA filter | Aurora X1 | NL-1101 | 14.90 EUR |\n| HEPA filter | Borealis Z9 | NL-1901 | 19.90 EUR |\n| Side brushes | Aurora X1 | NL-1120 | 9.90 EUR |";
+    const SALES: &str = "The table presents total net sales.\n\n|  |  | Years ended |\n| --- | --- | --- |\n|  | 2019 | 2018 |\n| Fixed price | $ 1,452.4 | $ 1,146.2 |\n| Total sales | $ 1,496.5 | $ 1,202.9 |";
+
+    fn ask(question: &str, text: &str, given: &[&str]) -> Option<Open> {
+        let question = Question::read(question);
+        let weighted = weigh(&question, &TermStats::default());
+        let leaf = passage("prices.xlsx", text);
+        let table = tables(&[&leaf]).remove(0);
+        let given: Vec<Mention> = given.iter().map(|text| Mention::read(text)).collect();
+        open(&table, &question, &weighted, &given, &Vocabulary::read("prices"))
+    }
+
+    fn labels(open: Option<Open>) -> Vec<String> {
+        open.map(|open| open.values.into_iter().map(|(value, _)| value).collect()).unwrap_or_default()
+    }
+
+    #[test]
+    fn the_kind_of_row_is_open() {
+        let open = ask("How much is the care plan?", PLANS, &[]).unwrap();
+        assert_eq!((open.is_period, open.slot.as_deref()), (false, Some("Care plan")));
+        assert_eq!(labels(Some(open)), ["Basic", "Plus", "Premium"]);
+        assert_eq!(labels(ask("How much is the HEPA filter?", PARTS, &[])), ["Aurora X1", "Borealis Z9"]);
+    }
+
+    #[test]
+    fn a_named_row_is_not_open() {
+        assert_eq!(ask("How much is the Plus care plan?", PLANS, &[]), None);
+        assert_eq!(ask("How much is the HEPA filter for the Borealis Z9?", PARTS, &[]), None);
+        assert_eq!(ask("How much are the side brushes?", PARTS, &[]), None);
+        assert_eq!(ask("How much is the care plan?", PLANS, &["I have the Plus plan"]), None);
+    }
+
+    #[test]
+    fn the_period_of_a_column_is_open_until_a_date_is_said() {
+        let open = ask("What were the total sales?", SALES, &[]).unwrap();
+        assert!(open.is_period);
+        assert_eq!(labels(Some(open)), ["2019", "2018"]);
+        assert_eq!(ask("What were the total sales in 2019?", SALES, &[]), None);
+        assert_eq!(ask("What were the total sales?", SALES, &["And in 2018?"]), None);
+    }
+
+    #[test]
+    fn a_table_about_something_else_asks_nothing() {
+        assert_eq!(ask("How much is the delivery?", PLANS, &[]), None);
+    }
+}

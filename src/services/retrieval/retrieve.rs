@@ -1,0 +1,163 @@
+//! One retrieval: search, the wide pool that the grader judges, and the few passages that an answer is written from.
+
+use std::{collections::HashMap, sync::Arc};
+
+use crate::domain::{
+    error::TurnError,
+    evidence::Passage,
+    id::{ChunkId, DocumentId},
+    index::{Filter, TermStats},
+    knowledge::{Access, Level, Placed},
+    trace::RagTrace,
+};
+
+use super::{
+    Retrieval,
+    merge::{Candidate, THRESHOLD, merge},
+    rerank::rerank,
+    search::Scored,
+};
+
+/// Hits that the pool is chosen from.
+const WIDE: usize = 200;
+/// Most documents in the pool.
+const DOCUMENTS: usize = 12;
+/// Most leaves of one document in the pool.
+const LEAVES: usize = 3;
+/// Candidates per passage of the answer, at least.
+const MULTIPLIER: usize = 3;
+/// The rank whose score stands for "what any question finds here".
+const BASELINE_RANK: usize = 20;
+
+/// What a retrieval found.
+#[derive(Debug, Clone)]
+pub(crate) struct Retrieved {
+    /// Best first, merged, reranked, cut: what an answer is written from.
+    pub passages: Vec<Passage>,
+    /// Leaves: the best few of each of the best documents.
+    pub pool: Vec<Passage>,
+    /// Fused score around rank 20, if there are so many hits.
+    pub baseline: Option<f32>,
+    /// The statistics that the search weighed words by.
+    pub stats: Arc<TermStats>,
+    /// One side of the search failed or is missing.
+    pub degraded: bool,
+}
+
+impl Retrieval {
+    /// Searches for `text` among what `access` and `filter` allow.
+    pub(crate) async fn retrieve(
+        &self,
+        text: &str,
+        access: &Access,
+        filter: &Filter,
+        top_k: usize,
+        trace: &mut RagTrace,
+    ) -> Result<Retrieved, TurnError> {
+        let filter = Filter { collections: Some(access.collections.clone()), ..filter.clone() };
+        let found = self
+            .search
+            .candidates(text, &filter, WIDE)
+            .await
+            .map_err(|error| TurnError::Retrieval(error.to_string()))?;
+        let candidate_k = self.config.candidate_k.max(MULTIPLIER * top_k);
+        trace.search_query = Some(text.to_owned());
+        trace.retrieval_mode = Some(if found.degraded { "one_sided" } else { "hybrid" }.to_owned());
+        trace.retrieval_pipeline = Some("dense+sparse, fused by coverage, auto-merge, rerank, top_k, min_score".into());
+        trace.degraded |= found.degraded;
+        trace.recall_count = Some(found.hits.len());
+        trace.candidate_k = Some(candidate_k);
+        let source = if candidate_k == self.config.candidate_k { "config" } else { "multiplier" };
+        trace.candidate_k_source = Some(source.into());
+        trace.retrieval_candidate_multiplier = Some(MULTIPLIER);
+        trace.retrieval_top_k = Some(top_k);
+        trace.leaf_retrieve_level = Some(Level::Leaf.into());
+
+        let pooled = pool(&found.hits);
+        let mut wanted: Vec<ChunkId> = found.hits.iter().take(candidate_k).map(|hit| hit.chunk).collect();
+        wanted.extend(pooled.iter().filter(|chunk| !wanted.contains(chunk)).copied().collect::<Vec<_>>());
+        let placed = self.documents.hydrate(access, &wanted).await?;
+        let by_chunk: HashMap<ChunkId, (usize, Scored)> =
+            found.hits.iter().enumerate().map(|(rank, hit)| (hit.chunk, (rank, *hit))).collect();
+        let mut candidates = Vec::new();
+        let mut pool = Vec::new();
+        for placed in placed {
+            let Some((rank, scored)) = by_chunk.get(&placed.chunk.id).copied() else { continue };
+            if pooled.contains(&placed.chunk.id) {
+                pool.push(passage(placed.clone(), rank, &scored));
+            }
+            if rank < candidate_k {
+                candidates.push(Candidate { placed, scored });
+            }
+        }
+        trace.candidate_count = Some(candidates.len());
+        let merged = merge(self.documents.as_ref(), access, candidates).await?;
+        trace.auto_merge_enabled = Some(true);
+        trace.auto_merge_applied = Some(merged.replaced > 0);
+        trace.auto_merge_threshold = Some(THRESHOLD);
+        trace.auto_merge_replaced_chunks = Some(merged.replaced);
+        trace.auto_merge_steps = Some(merged.steps);
+        trace.post_merge_candidate_count = Some(merged.candidates.len());
+        let merged: Vec<Passage> = merged
+            .candidates
+            .into_iter()
+            .enumerate()
+            .map(|(rank, candidate)| passage(candidate.placed, rank, &candidate.scored))
+            .collect();
+        let mut passages = rerank(self.reranker.as_deref(), text, merged, self.config.rerank_timeout, trace).await;
+        passages.truncate(top_k);
+        trace.post_rerank_count = Some(passages.len());
+        trace.rerank_min_score = Some(self.config.min_score);
+        passages.retain(|passage| passage.rerank_score.unwrap_or(passage.score) >= self.config.min_score);
+        trace.post_threshold_count = Some(passages.len());
+        trace.retrieval_empty = Some(passages.is_empty());
+        let baseline = found.hits.get(BASELINE_RANK).map(|hit| hit.score);
+        Ok(Retrieved { passages, pool, baseline, stats: found.stats, degraded: found.degraded })
+    }
+}
+
+/// The best leaves of each of the best documents, so that one long manual does not hide the other.
+fn pool(hits: &[Scored]) -> Vec<ChunkId> {
+    let mut taken: Vec<(DocumentId, usize)> = Vec::new();
+    let mut chunks = Vec::new();
+    for hit in hits {
+        let is_full = taken.len() >= DOCUMENTS;
+        match taken.iter_mut().find(|(document, _)| *document == hit.document) {
+            Some((_, count)) if *count >= LEAVES => {}
+            Some((_, count)) => {
+                *count += 1;
+                chunks.push(hit.chunk);
+            }
+            None if !is_full => {
+                taken.push((hit.document, 1));
+                chunks.push(hit.chunk);
+            }
+            None => {}
+        }
+    }
+    chunks
+}
+
+fn passage(placed: Placed, rank: usize, hit: &Scored) -> Passage {
+    let chunk = placed.chunk;
+    Passage {
+        filename: placed.filename,
+        page_number: chunk.page,
+        text: chunk.body,
+        score: hit.score,
+        rrf_rank: u32::try_from(rank + 1).unwrap_or(u32::MAX),
+        rerank_score: None,
+        chunk_id: chunk.id,
+        document_id: placed.document,
+        version: placed.version_no,
+        start: chunk.start,
+        end: chunk.end,
+        dense_score: hit.dense,
+        lexical_score: Some(hit.lexical),
+        section: chunk.section,
+        header: chunk.header,
+        level: chunk.level.into(),
+        title: placed.title,
+        facets: placed.facets,
+    }
+}

@@ -1,0 +1,365 @@
+//! One question through retrieve → grade → route, with at most one rewrite.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::{
+    domain::{
+        error::TurnError,
+        evidence::{
+            Ambiguity, Answerability, Evidence, Finding, Guidance, Passage, Relevance, RetrievalStatus, Route,
+            ValueGroup,
+        },
+        hitl::{Answer, Facet},
+        id::DocumentId,
+        index::Filter,
+        trace::RagTrace,
+    },
+    text::{lang::Lang, question::Question},
+};
+
+use super::{
+    Ask, Found, Retrieval,
+    grade::{
+        builtin::{self, Case, Judged, OpenQuestion},
+        choices::{Slot, fingerprint, question as make_question},
+        given::Given,
+        model, weights,
+    },
+    resolve::Resolved,
+    retrieve::Retrieved,
+    rewrite::rewrite,
+    route::{Facts, route, status},
+};
+
+/// A question to be worked on.
+pub(crate) struct Work<'a> {
+    pub ask: &'a Ask<'a>,
+    pub resolved: &'a Resolved,
+    /// Answers to questions of earlier rounds.
+    pub answers: &'a [Answer],
+    /// What the answers narrow the search to.
+    pub filter: Filter,
+    /// A part of a complex question.
+    pub is_part: bool,
+    /// Progress is told under this id and title.
+    pub group: Option<(&'a str, &'a str)>,
+    /// Rewrites already spent.
+    pub rewrites: u32,
+    /// Fingerprints of questions that were asked already.
+    pub asked: &'a [String],
+}
+
+impl<'a> Work<'a> {
+    pub(crate) const fn new(ask: &'a Ask<'a>, resolved: &'a Resolved, answers: &'a [Answer], filter: Filter) -> Self {
+        Self { ask, resolved, answers, filter, is_part: false, group: None, rewrites: 0, asked: &[] }
+    }
+
+    fn lang(&self) -> Lang {
+        match crate::text::lang::detect(self.ask.message) {
+            Lang::Other => self.resolved.question.lang,
+            lang => lang,
+        }
+    }
+}
+
+/// What a question came to.
+pub(crate) struct Outcome {
+    pub finding: Finding,
+    pub route: Route,
+    pub status: RetrievalStatus,
+    pub relevance: Relevance,
+    pub answerability: Answerability,
+    pub ambiguity: Ambiguity,
+    pub confidence: f32,
+    pub reason: String,
+    pub grader: String,
+    /// What was found, for the trace; of an answer, its passages.
+    pub retrieved: Vec<Passage>,
+}
+
+impl Outcome {
+    pub(crate) fn nothing() -> Self {
+        Self {
+            finding: Finding::NoKnowledge,
+            route: Route::NoKnowledge,
+            status: RetrievalStatus::NoKnowledge,
+            relevance: Relevance::None,
+            answerability: Answerability::None,
+            ambiguity: Ambiguity::None,
+            confidence: 0.0,
+            reason: String::new(),
+            grader: weights::VERSION.to_owned(),
+            retrieved: Vec::new(),
+        }
+    }
+
+    /// Writes itself into a trace.
+    pub(crate) fn note(&self, trace: &mut RagTrace) {
+        trace.route = Some(self.route);
+        trace.retrieval_status = Some(self.status);
+        if trace.sub_traces.is_empty() {
+            trace.evidence_relevance = Some(self.relevance);
+            trace.evidence_answerability = Some(self.answerability);
+            trace.evidence_ambiguity = Some(self.ambiguity);
+            trace.evidence_confidence = Some(self.confidence);
+            trace.evidence_reason = Some(self.reason.clone());
+            trace.grader = Some(self.grader.clone());
+        }
+        trace.retrieved_chunks = Some(self.retrieved.clone());
+        if let Finding::Ask(question) = &self.finding {
+            trace.hitl_prompt = Some(question.prompt.clone());
+            trace.hitl_options = question.options.iter().map(|option| option.label.clone()).collect();
+            trace.missing_slots.clone_from(&question.missing_slots);
+        }
+    }
+
+    /// Ends a turn's retrieval.
+    pub(crate) fn into_found(self, mut trace: RagTrace) -> Found {
+        self.note(&mut trace);
+        Found { finding: self.finding, trace }
+    }
+}
+
+impl Retrieval {
+    /// Retrieves, grades and routes; rewrites once where the table says so.
+    pub(crate) async fn work(&self, work: &Work<'_>, trace: &mut RagTrace) -> Result<Outcome, TurnError> {
+        let (zh, progress) = (work.lang() == Lang::Zh, work.ask.progress);
+        let say = |icon: &str, en: &str, zh_text: &str, detail: &str| {
+            progress.step(icon, if zh { zh_text } else { en }, detail, work.group);
+        };
+        say("🔍", "Searching", "检索中", &work.resolved.search_text);
+        let first =
+            self.retrieve(&work.resolved.search_text, work.ask.access, &work.filter, self.config.top_k, trace).await?;
+        say("⚖️", "Judging the evidence", "评估证据", &format!("{}", first.passages.len()));
+        let (judged, grader) = self.grade(work, &first).await;
+        let mut was_rewritten = work.rewrites > 0;
+        let mut route = decide(&judged, first.passages.is_empty(), work.is_part, was_rewritten);
+        let (mut retrieved, mut judged, mut grader) = (first, judged, grader);
+        let mut rewrites = work.rewrites;
+        if route == Route::Rewrite {
+            say("✏️", "Searching with other words", "改写后重新检索", "");
+            trace.initial_retrieved_chunks = Some(retrieved.passages.clone());
+            let rewritten =
+                rewrite(&work.resolved.text, &work.resolved.question, &retrieved.stats, self.fast.as_ref()).await;
+            let text = rewritten.search_text(&work.resolved.search_text);
+            rewritten.note(&text, trace);
+            trace.retrieval_stage = Some("rewrite".into());
+            let second = self.retrieve(&text, work.ask.access, &work.filter, self.config.top_k, trace).await?;
+            trace.rewrite_retrieved_chunks = Some(second.passages.clone());
+            let (again, again_by) = self.grade(work, &second).await;
+            rewrites += 1;
+            was_rewritten = true;
+            // A second search that found less does not undo the first.
+            if again.confidence >= judged.confidence {
+                (retrieved, judged, grader) = (second, again, again_by);
+            }
+            route = decide(&judged, retrieved.passages.is_empty(), work.is_part, was_rewritten);
+        }
+        Ok(self.conclude(work, retrieved, judged, grader, route, rewrites))
+    }
+
+    /// The built-in judgement, and the grading model's where there is one.
+    async fn grade(&self, work: &Work<'_>, found: &Retrieved) -> (Judged, String) {
+        let mut texts = vec![work.ask.question, work.ask.message];
+        texts.extend(work.resolved.leans_on.as_deref());
+        let given = Given::new(&texts, work.ask.background, work.answers);
+        let fixed: Vec<Facet> =
+            work.answers.iter().flat_map(|answer| answer.filters.iter().map(|filter| filter.facet)).collect();
+        let today = self.clock.now().to_string();
+        let case = Case {
+            asked: &work.resolved.text,
+            question: &work.resolved.question,
+            lang: work.lang(),
+            pool: &found.pool,
+            baseline: found.baseline,
+            stats: &found.stats,
+            given: &given,
+            fixed: &fixed,
+            today: today.get(..10).unwrap_or(&today),
+            cost_ratio: self.config.cost_ratio,
+            degraded: found.degraded,
+            rewrites: work.rewrites,
+        };
+        let judged = builtin::judge(&case);
+        let Some(grader) = &self.grade else { return (judged, weights::VERSION.to_owned()) };
+        if found.passages.is_empty() {
+            return (judged, weights::VERSION.to_owned());
+        }
+        match model::ask(grader, &work.resolved.text, &found.passages).await {
+            Ok(opinion) => (model::merge(judged, opinion), grader.name().to_owned()),
+            Err(problem) => (judged, format!("{} ({} {})", weights::VERSION, grader.name(), problem.as_str())),
+        }
+    }
+
+    /// Turns a route into a finding; restraint may turn asking into answering.
+    fn conclude(
+        &self,
+        work: &Work<'_>,
+        found: Retrieved,
+        mut judged: Judged,
+        grader: String,
+        route: Route,
+        rewrites: u32,
+    ) -> Outcome {
+        let mut outcome = Outcome {
+            relevance: judged.relevance,
+            answerability: judged.answerability,
+            ambiguity: judged.ambiguity,
+            confidence: judged.confidence,
+            reason: judged.reason.clone(),
+            grader,
+            retrieved: found.passages.clone(),
+            ..Outcome::nothing()
+        };
+        let mut route = route;
+        if matches!(route, Route::Clarify | Route::ScopeSelect) {
+            let open = judged.open.take().unwrap_or_else(|| unspecific(work, &judged));
+            let mut question = open.question.clone();
+            question.rewrite_count = rewrites;
+            if work.ask.may_ask && !work.asked.contains(&fingerprint(&question)) {
+                outcome.route = question.route;
+                outcome.status = question.status();
+                outcome.finding = Finding::Ask(question);
+                return outcome;
+            }
+            outcome.reason = format!("{}; not asked again", outcome.reason);
+            judged.guidance.assumption = open.assumption;
+            judged.dropped.extend(open.rules_out);
+            route = if judged.answerability == Answerability::None { Route::NoKnowledge } else { Route::Answer };
+        }
+        if route != Route::Answer {
+            return outcome;
+        }
+        let (passages, guidance) = self.evidence(&found, &judged, work.answers);
+        if passages.is_empty() {
+            return outcome;
+        }
+        outcome.route = Route::Answer;
+        outcome.status = status(Route::Answer, judged.answerability);
+        outcome.retrieved.clone_from(&passages);
+        let question = with_answers(&work.resolved.text, work.answers);
+        outcome.finding = Finding::Answer(Evidence { passages, guidance, question });
+        outcome
+    }
+
+    /// The passages of an answer: those that carry it first, none of what is ruled out, at most `top_k`.
+    fn evidence(&self, found: &Retrieved, judged: &Judged, answers: &[Answer]) -> (Vec<Passage>, Guidance) {
+        let kept = |passage: &&Passage| !judged.dropped.contains(&passage.document_id);
+        let mut passages: Vec<Passage> = Vec::new();
+        for leaf in judged.lead.iter().filter_map(|leaf| found.pool.get(*leaf)).filter(kept) {
+            let holder = found.passages.iter().find(|passage| holds(passage, leaf)).unwrap_or(leaf);
+            if !passages.iter().any(|known| known.chunk_id == holder.chunk_id) {
+                passages.push(holder.clone());
+            }
+        }
+        for passage in found.passages.iter().filter(kept) {
+            if !passages.iter().any(|known| known.chunk_id == passage.chunk_id || holds(known, passage)) {
+                passages.push(passage.clone());
+            }
+        }
+        narrow(&mut passages, answers);
+        passages.truncate(self.config.top_k);
+        let mut guidance = judged.guidance.clone();
+        guidance.per_value = value_groups(&judged.per_value, &passages);
+        (passages, guidance)
+    }
+}
+
+fn decide(judged: &Judged, is_empty: bool, is_part: bool, was_rewritten: bool) -> Route {
+    route(Facts {
+        is_empty,
+        relevance: judged.relevance,
+        answerability: judged.answerability,
+        ambiguity: judged.ambiguity,
+        is_part,
+        was_rewritten,
+    })
+}
+
+fn holds(passage: &Passage, leaf: &Passage) -> bool {
+    passage.document_id == leaf.document_id
+        && passage.version == leaf.version
+        && passage.start <= leaf.start
+        && leaf.end <= passage.end
+}
+
+/// A choice within a document puts the passages that name it first.
+fn narrow(passages: &mut [Passage], answers: &[Answer]) {
+    let values: Vec<String> = answers
+        .iter()
+        .flat_map(|answer| &answer.filters)
+        .filter(|filter| matches!(filter.facet, Facet::Section | Facet::Kind | Facet::Period))
+        .map(|filter| crate::text::fold(&filter.value))
+        .collect();
+    if values.is_empty() {
+        return;
+    }
+    let order: HashMap<_, _> = passages
+        .iter()
+        .enumerate()
+        .map(|(at, passage)| {
+            let text =
+                crate::text::fold(&format!("{} {}", passage.section.as_deref().unwrap_or_default(), passage.text));
+            (passage.chunk_id, (!values.iter().any(|value| text.contains(value)), at))
+        })
+        .collect();
+    passages.sort_by_key(|passage| order.get(&passage.chunk_id).copied());
+}
+
+fn value_groups(values: &[(String, BTreeSet<DocumentId>)], passages: &[Passage]) -> Vec<ValueGroup> {
+    let groups: Vec<ValueGroup> = values
+        .iter()
+        .map(|(value, documents)| ValueGroup {
+            value: value.clone(),
+            markers: passages
+                .iter()
+                .enumerate()
+                .filter(|(_, passage)| documents.contains(&passage.document_id))
+                .filter_map(|(at, _)| u32::try_from(at + 1).ok())
+                .collect(),
+        })
+        .filter(|group| !group.markers.is_empty())
+        .collect();
+    if groups.len() < 2 { Vec::new() } else { groups }
+}
+
+/// The question with what was answered since.
+fn with_answers(question: &str, answers: &[Answer]) -> String {
+    let words: Vec<&str> = answers.iter().map(|answer| answer.words.trim()).filter(|words| !words.is_empty()).collect();
+    if words.is_empty() { question.to_owned() } else { format!("{question} ({})", words.join("; ")) }
+}
+
+/// Partial evidence after a rewrite: what the question says and the evidence lacks is asked for.
+fn unspecific(work: &Work<'_>, judged: &Judged) -> OpenQuestion {
+    let slot = Slot { facet: Facet::Subject, is_product: false, name: None };
+    let mut question =
+        make_question(work.lang(), Route::Clarify, &slot, Vec::new(), &work.resolved.text, work.rewrites);
+    let lacking = lacking(&work.resolved.question, judged);
+    if !lacking.is_empty() {
+        question.prompt = if work.lang() == Lang::Zh {
+            format!("文档中没有找到“{}”的相关内容。您能换个说法，或说得更具体一些吗？", lacking.join("、"))
+        } else {
+            format!("The documents do not mention “{}”. Could you put it differently or say more?", lacking.join(", "))
+        };
+        question.missing_slots = lacking;
+    }
+    OpenQuestion { question, assumption: None, rules_out: BTreeSet::new(), best_share: 0.5 }
+}
+
+/// Words of the question that the best passage does not hold.
+fn lacking(question: &Question, judged: &Judged) -> Vec<String> {
+    let Some(best) = judged.lead.first().and_then(|leaf| judged.supports.iter().find(|support| support.leaf == *leaf))
+    else {
+        return Vec::new();
+    };
+    if best.crosses {
+        return Vec::new();
+    }
+    question
+        .content
+        .iter()
+        .filter(|word| !word.is_borrowed && best.words.holds(word) < 0.3)
+        .map(|word| word.text.clone())
+        .take(3)
+        .collect()
+}
