@@ -53,8 +53,8 @@ enum Database {
         writer: Writer,
         write_pool: SqlitePool,
         readers: SqlitePool,
-        /// Released when the store is dropped.
-        _lock: File,
+        /// The folder's; given back by `close`, or when the store is dropped.
+        lock: File,
     },
     Postgres(PgPool),
 }
@@ -74,7 +74,7 @@ impl Storage {
                     writer: Writer::start(writer.clone(), &tasks, stop.clone()),
                     write_pool: writer,
                     readers,
-                    _lock: lock,
+                    lock,
                 }
             }
             Engine::Postgres { url, connections } => Database::Postgres(open::postgres(url, *connections).await?),
@@ -88,9 +88,12 @@ impl Storage {
         self.0.stop.cancel();
         self.0.tasks.wait().await;
         match &self.0.database {
-            Database::Sqlite { write_pool, readers, .. } => {
+            Database::Sqlite { write_pool, readers, lock, .. } => {
                 readers.close().await;
                 write_pool.close().await;
+                if let Err(error) = lock.unlock() {
+                    tracing::warn!(%error, "the data folder's lock stays until the process ends");
+                }
             }
             Database::Postgres(pool) => pool.close().await,
         }

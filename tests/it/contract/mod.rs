@@ -1,2 +1,3 @@
 //! One suite per port, run on every implementation.
+mod store;
 mod vector;

@@ -1,3 +1,4 @@
 //! What the tests share.
 
 pub mod fake_openai;
+pub(crate) mod store;

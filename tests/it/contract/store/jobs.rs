@@ -1,0 +1,166 @@
+//! The queue.
+
+use std::time::Duration;
+
+use askback::domain::{
+    error::StoreError,
+    id::JobId,
+    job::{Fence, Job, JobFailure, JobKind, JobQueue, JobReport, JobState, JobStep},
+    knowledge::{DocumentStore, Upload},
+    memory::MemoryStore,
+};
+
+use super::{documents::upload, on_both_engines, someone};
+use crate::support::store::TestStore;
+
+pub(super) const LEASE: Duration = Duration::from_secs(30);
+
+on_both_engines!(
+    a_job_is_claimed_by_one_worker,
+    a_lease_that_ran_out_is_claimed_again,
+    progress_is_stored_and_fenced,
+    a_restarted_node_frees_its_jobs,
+    a_deletion_runs_through_the_queue,
+    the_end_of_a_job_is_told_to_its_user,
+    jobs_are_listed_newest_first,
+);
+
+async fn queue(test: &TestStore, name: &str) -> JobId {
+    let upload = upload(test, name, name);
+    test.store.submit(&upload).await.unwrap();
+    upload.job
+}
+
+async fn claim(test: &TestStore) -> Option<(Job, Fence)> {
+    test.store.claim("node:worker", test.now(), LEASE).await.unwrap()
+}
+
+async fn a_job_is_claimed_by_one_worker(test: &mut TestStore) {
+    assert_eq!(test.store.busy().await, Ok(false));
+    let mut ids = vec![queue(test, "a").await, queue(test, "b").await];
+    assert_eq!(test.store.busy().await, Ok(true));
+    let claims = futures::future::join_all((0..6).map(|_| claim(test))).await;
+    let mut claimed: Vec<JobId> = claims.into_iter().flatten().map(|(job, _)| job.id).collect();
+    // A worker that finds a row locked may go home empty; nobody gets what another has.
+    while let Some((job, _)) = claim(test).await {
+        claimed.push(job.id);
+    }
+    claimed.sort();
+    ids.sort();
+    assert_eq!(claimed, ids);
+}
+
+async fn a_lease_that_ran_out_is_claimed_again(test: &mut TestStore) {
+    let id = queue(test, "a").await;
+    let (_, first) = claim(test).await.unwrap();
+    assert_eq!(first, Fence { job: id, token: 1 });
+    test.clock.forward(LEASE);
+    assert_eq!(claim(test).await, None, "the last moment is still the worker's");
+    test.clock.forward(Duration::from_millis(1));
+    let (job, second) = claim(test).await.unwrap();
+    assert_eq!((second.token, job.attempts, job.state), (2, 2, JobState::Running));
+    let late = test.store.complete(first, &JobReport::default(), test.now()).await;
+    assert!(matches!(late, Err(StoreError::Conflict(_))), "{late:?}");
+}
+
+async fn progress_is_stored_and_fenced(test: &mut TestStore) {
+    let id = queue(test, "a").await;
+    let (_, fence) = claim(test).await.unwrap();
+    let report = JobReport {
+        current_step: "parse".into(),
+        message: "第 3 页".into(),
+        steps: vec![JobStep {
+            key: "parse".into(),
+            label: "Parse".into(),
+            percent: 40,
+            status: JobState::Running,
+            message: "…".into(),
+        }],
+        total: 10,
+        processed: 4,
+    };
+    assert_eq!(test.store.beat(fence, &report, test.now(), LEASE).await, Ok(false));
+    assert_eq!(test.store.job(id).await.unwrap().report, report);
+    let stranger = Fence { token: 9, ..fence };
+    let fenced = test.store.beat(stranger, &JobReport::default(), test.now(), LEASE).await;
+    assert!(matches!(fenced, Err(StoreError::Conflict(_))), "{fenced:?}");
+    assert_eq!(test.store.job(id).await.unwrap().report, report);
+}
+
+async fn a_restarted_node_frees_its_jobs(test: &mut TestStore) {
+    queue(test, "a").await;
+    claim(test).await.unwrap();
+    assert_eq!(test.store.release("node2:", test.now()).await, Ok(0));
+    assert_eq!(claim(test).await, None);
+    assert_eq!(test.store.release("node:", test.now()).await, Ok(1));
+    assert!(claim(test).await.is_some());
+}
+
+async fn a_deletion_runs_through_the_queue(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let (id, document) = (test.id(), test.id());
+    test.store.enqueue_delete(id, eva, document, "手册.pdf", test.now()).await.unwrap();
+    let (job, fence) = claim(test).await.unwrap();
+    let deletion = Job {
+        id,
+        kind: JobKind::Delete,
+        document: Some(document),
+        version: None,
+        user: Some(eva),
+        filename: "手册.pdf".into(),
+        blob: None,
+        state: JobState::Running,
+        report: JobReport::default(),
+        attempts: 1,
+        error_code: None,
+        error: None,
+        created_at: test.now(),
+        updated_at: test.now(),
+    };
+    assert_eq!(job, deletion);
+    test.store.complete(fence, &JobReport::default(), test.now()).await.unwrap();
+    assert_eq!(test.store.job(id).await.unwrap().state, JobState::Completed);
+    assert_eq!(test.store.busy().await, Ok(false));
+    assert_eq!(test.store.job(test.id()).await, Err(StoreError::NotFound));
+}
+
+async fn the_end_of_a_job_is_told_to_its_user(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    for name in ["good.pdf", "bad.pdf", "gone.pdf"] {
+        test.store.submit(&Upload { user: Some(eva), ..upload(test, name, name) }).await.unwrap();
+    }
+    // Nobody is told of what nobody uploaded, and the uploader may be gone.
+    test.store.submit(&Upload { user: Some(test.id()), ..upload(test, "stray", "stray") }).await.unwrap();
+    while let Some((job, fence)) = claim(test).await {
+        let report = JobReport::default();
+        if job.filename == "bad.pdf" {
+            let failure = JobFailure::Final { code: "malformed".into(), message: "damaged".into() };
+            test.store.fail(fence, &failure, &report, test.now()).await.unwrap();
+        } else if job.filename == "gone.pdf" {
+            test.store.fail(fence, &JobFailure::Retry(LEASE), &report, test.now()).await.unwrap();
+        } else {
+            test.store.complete(fence, &report, test.now()).await.unwrap();
+        }
+    }
+    let mut told: Vec<_> = test.store.untold(eva, 10).await.unwrap();
+    told.sort_by(|one, other| one.kind.cmp(&other.kind));
+    let [done, failed] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((done.kind.as_str(), done.detail.as_deref()), ("job_completed", None));
+    assert!(done.title.contains("good.pdf"), "{}", done.title);
+    assert_eq!((failed.kind.as_str(), failed.detail.as_deref()), ("job_failed", Some("damaged")));
+    assert!(failed.title.contains("bad.pdf"), "{}", failed.title);
+}
+
+async fn jobs_are_listed_newest_first(test: &mut TestStore) {
+    let mut ids = Vec::new();
+    for name in ["a", "b", "c"] {
+        ids.push(queue(test, name).await);
+        test.clock.forward(LEASE);
+    }
+    ids.reverse();
+    let first = test.store.jobs(JobKind::Ingest, None, 2).await.unwrap();
+    let rest = test.store.jobs(JobKind::Ingest, Some((first[1].created_at, first[1].id)), 2).await.unwrap();
+    let listed: Vec<JobId> = first.iter().chain(&rest).map(|job| job.id).collect();
+    assert_eq!(listed, ids);
+    assert_eq!(test.store.jobs(JobKind::Delete, None, 2).await, Ok(Vec::new()));
+}

@@ -1,0 +1,114 @@
+//! Real stores for tests: SQLite in a folder of its own, Postgres in a schema of its own.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use askback::{
+    adapters::storage::{Engine, OpenError, Options, Storage},
+    domain::{
+        id::Id,
+        time::{Clock, Millis},
+    },
+};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use tempfile::TempDir;
+
+/// A clock that stands still until a test moves it.
+pub(crate) struct TestClock(AtomicI64);
+
+impl TestClock {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self(AtomicI64::new(1_767_225_600_000)))
+    }
+
+    pub(crate) fn forward(&self, span: Duration) {
+        self.0.fetch_add(i64::try_from(span.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Millis {
+        Millis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// A store, where it lives, and its clock.
+pub(crate) struct TestStore {
+    pub(crate) store: Storage,
+    pub(crate) clock: Arc<TestClock>,
+    pub(crate) engine: Engine,
+    home: Home,
+}
+
+enum Home {
+    Folder { _folder: TempDir },
+    Schema { server: String, name: String },
+}
+
+impl TestStore {
+    pub(crate) async fn sqlite() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::Sqlite { folder: folder.path().to_owned() };
+        Self::open(engine, Home::Folder { _folder: folder }).await
+    }
+
+    /// `None`, and a line that says so, where no server answers.
+    pub(crate) async fn postgres() -> Option<Self> {
+        let configured = std::env::var("ASKBACK_TEST_DATABASE_URL").ok();
+        let server = configured.clone().unwrap_or_else(|| "postgres://postgres@127.0.0.1:5432/test".into());
+        let mut admin = match tokio::time::timeout(Duration::from_secs(5), PgConnection::connect(&server)).await {
+            Ok(Ok(admin)) => admin,
+            failure if configured.is_some() => panic!("ASKBACK_TEST_DATABASE_URL does not answer: {failure:?}"),
+            _ => {
+                println!("skipped: no Postgres at ASKBACK_TEST_DATABASE_URL or 127.0.0.1:5432");
+                return None;
+            }
+        };
+        let name = format!("askback_{}", uuid::Uuid::now_v7().simple());
+        admin.execute(AssertSqlSafe(format!("create schema {name}"))).await.unwrap();
+        let joint = if server.contains('?') { '&' } else { '?' };
+        let url = format!("{server}{joint}options[search_path]={name}");
+        let engine = Engine::Postgres { url: url.into(), connections: 4 };
+        Some(Self::open(engine, Home::Schema { server, name }).await)
+    }
+
+    async fn open(engine: Engine, home: Home) -> Self {
+        let clock = TestClock::new();
+        let store = Storage::open(Options { engine: engine.clone(), clock: clock.clone() }).await.unwrap();
+        Self { store, clock, engine, home }
+    }
+
+    /// As after a restart of the process.
+    pub(crate) async fn reopen(&mut self) {
+        self.store.close().await;
+        self.store = self.try_reopen().await.unwrap();
+    }
+
+    /// Opens the closed store a second time.
+    pub(crate) async fn try_reopen(&self) -> Result<Storage, OpenError> {
+        Storage::open(Options { engine: self.engine.clone(), clock: self.clock.clone() }).await
+    }
+
+    /// Closes the store and removes what it kept.
+    pub(crate) async fn remove(self) {
+        self.store.close().await;
+        if let Home::Schema { server, name } = &self.home {
+            let mut admin = PgConnection::connect(server).await.unwrap();
+            admin.execute(AssertSqlSafe(format!("drop schema {name} cascade"))).await.unwrap();
+        }
+    }
+
+    pub(crate) fn now(&self) -> Millis {
+        self.clock.now()
+    }
+
+    /// A new id.
+    pub(crate) fn id<T>(&self) -> Id<T> {
+        Id::at(self.now())
+    }
+}
