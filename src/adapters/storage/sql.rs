@@ -231,8 +231,10 @@ fn without_nul_escapes(json: String) -> String {
         let (before, escape) = rest.split_at(at);
         clean.push_str(before);
         // An escape is a backslash and one ASCII character, and for `\u` four digits that need no care.
-        let (escape, after) =
-            if escape.starts_with("\\u0000") { ("\\ufffd", &escape[6..]) } else { escape.split_at(2) };
+        let (escape, after) = match escape.strip_prefix("\\u0000") {
+            Some(after) => ("\\ufffd", after),
+            None => escape.split_at(2),
+        };
         clean.push_str(escape);
         rest = after;
     }
