@@ -3,7 +3,7 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use askback::config::{SETTINGS, Setting};
-use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 /// Answers questions from your documents with citations, and asks back when a question is ambiguous.
 #[derive(Debug, Parser)]
@@ -25,9 +25,105 @@ struct Cli {
 /// What can be done.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run the server
+    #[command(
+        after_help = "Examples:\n  askback serve --sample\n  askback serve --listen 0.0.0.0:8080 --data-dir /var/lib/askback\n\n\
+                            Prints `listening on http://HOST:PORT` when it is ready; ends with 0 on SIGTERM."
+    )]
+    Serve,
+    /// Read files and folders into a collection
+    #[command(
+        after_help = "Examples:\n  askback ingest manual.pdf\n  askback ingest ./handbooks --collection handbooks\n\n\
+                            Goes through the running server, if one runs over the data folder. Fails (1) if any file fails."
+    )]
+    Ingest(Ingest),
+    /// Ask a question, or answer the one that was asked back
+    #[command(
+        after_help = "Examples:\n  askback ask \"How long is the warranty?\"\n  askback ask \"2\"\n  askback ask --new \"差旅住宿标准是多少？\" --json\n\n\
+                            Continues the last conversation unless --new or --session is given. Asks as the admin `local`."
+    )]
+    Ask(Ask),
+    /// Manage accounts
+    #[command(subcommand)]
+    User(UserCommand),
+    /// Bring the database to the layout of this version (serve does so itself)
+    Migrate,
+    /// Check settings, data folder, database, index and models, and say what to do
+    #[command(after_help = "Example:\n  askback doctor --json\n\nFails (1) if any check fails.")]
+    Doctor {
+        /// As JSON: {ok, checks: [{name, ok, detail, action}]}
+        #[arg(long)]
+        json: bool,
+    },
     /// Show the settings, or an example file that explains them
     #[command(subcommand, after_help = "Examples:\n  askback config show\n  askback config example > askback.toml")]
     Config(ConfigCommand),
+}
+
+/// What to read where.
+#[derive(Debug, Args)]
+pub(crate) struct Ingest {
+    /// Files, and folders with all that they hold; a file in a folder is named by its path from there
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// The collection to read them into; made, readable by everyone, when unknown
+    #[arg(long, default_value = "default", value_name = "NAME")]
+    pub(crate) collection: String,
+    /// As JSON: {collection, completed, failed, files: [{path, filename, status, chunks, error_code, error}], skipped}
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What to ask where.
+#[derive(Debug, Args)]
+pub(crate) struct Ask {
+    /// The question, or the reply
+    pub(crate) question: String,
+    /// Print the turn's result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Begin a new conversation
+    #[arg(long, conflicts_with = "session")]
+    pub(crate) new: bool,
+    /// Continue this conversation
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session: Option<String>,
+}
+
+/// About accounts.
+#[derive(Debug, Subcommand)]
+pub(crate) enum UserCommand {
+    /// Add an account
+    #[command(after_help = "Example:\n  printf %s \"$PASSWORD\" | askback user add anna --role admin --password-stdin")]
+    Add {
+        /// Its name
+        name: String,
+        /// What it may do
+        #[arg(long, value_enum, default_value = "user")]
+        role: UserRole,
+        /// Read the password from standard input; a line end behind it does not count
+        #[arg(long, required = true)]
+        password_stdin: bool,
+    },
+}
+
+/// What an account may do.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum UserRole {
+    /// Asks
+    User,
+    /// Also manages documents and accounts
+    Admin,
+}
+
+impl UserRole {
+    /// The word of the wire.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Admin => "admin",
+        }
+    }
 }
 
 /// About the configuration.

@@ -1,12 +1,22 @@
 //! The command line: one file per subcommand. Part of main's layer: it may see everything.
 
 mod args;
+mod ask;
 mod config;
+mod doctor;
+mod ingest;
+mod link;
 mod output;
+mod runtime;
+mod serve;
+mod user;
 
-use std::process::ExitCode;
+use std::{fmt, process::ExitCode};
 
-use askback::config::{ConfigError, Layers, Loaded};
+use askback::{
+    boot::{self, BootError},
+    config::{ConfigError, Layers, Loaded},
+};
 
 use self::args::{Command, Invocation};
 
@@ -21,9 +31,29 @@ pub(crate) enum Failure {
     Silent,
 }
 
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(text) | Self::Failed(text) => f.write_str(text),
+            Self::Silent => f.write_str("failed"),
+        }
+    }
+}
+
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         Self::Usage(format!("{error}\nSee the settings that exist with: askback config example"))
+    }
+}
+
+impl From<BootError> for Failure {
+    fn from(error: BootError) -> Self {
+        match error {
+            BootError::Unsupported(_) | BootError::Secret(_) | BootError::Model(_) | BootError::Origin(_) => {
+                Self::Usage(error.to_string())
+            }
+            _ => Self::Failed(error.to_string()),
+        }
     }
 }
 
@@ -58,10 +88,18 @@ pub(crate) fn run() -> ExitCode {
 }
 
 fn dispatch(invocation: Invocation) -> Result<(), Failure> {
-    let load = || -> Result<Loaded, Failure> {
-        Ok(Layers::of_process(invocation.file.as_deref(), invocation.settings.clone())?.load()?)
-    };
-    match &invocation.command {
-        Command::Config(command) => config::run(command, load),
+    let Invocation { command, file, settings } = invocation;
+    let load = || -> Result<Loaded, Failure> { Ok(Layers::of_process(file.as_deref(), settings.clone())?.load()?) };
+    match command {
+        Command::Serve => runtime::run(load()?, false, serve::run),
+        Command::Ask(ask) => runtime::run(load()?, true, |config| ask::run(config, ask)),
+        Command::Ingest(wish) => runtime::run(load()?, true, |config| ingest::run(config, wish)),
+        Command::User(command) => runtime::run(load()?, true, |config| user::run(config, command)),
+        Command::Migrate => runtime::run(load()?, true, async |config| {
+            boot::migrate(&config).await?;
+            Ok(output::line("the database has the layout of this version")?)
+        }),
+        Command::Doctor { json } => runtime::run(load()?, true, move |config| doctor::run(config, json)),
+        Command::Config(command) => config::run(&command, load),
     }
 }

@@ -89,7 +89,7 @@ pub struct Llm {
     #[serde(rename = "total_seconds", deserialize_with = "seconds")]
     pub total: Duration,
     pub retries: u32,
-    pub window_characters: usize,
+    pub window_tokens: usize,
 }
 
 /// One configured model: where it is, what it is called there, and the key.

@@ -1,0 +1,484 @@
+//! Composition root: configuration → adapters → services → doors, and the order in which they end.
+
+pub mod door;
+pub mod folder;
+mod models;
+mod sample;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use futures::FutureExt;
+use secrecy::SecretString;
+use tokio::{net::TcpListener, sync::Semaphore};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use uuid::Uuid;
+
+pub use self::sample::{COLLECTION as SAMPLE_COLLECTION, SampleError};
+use self::{
+    folder::{DataFolder, FolderError},
+    models::{Models, models},
+};
+use crate::{
+    adapters::{
+        blobs::LocalBlobs,
+        clock::SystemClock,
+        embed::builtin::Builtin as BuiltinEmbedder,
+        extract::{Isolated, Limits as ExtractLimits},
+        llm::{Client, ClientError},
+        storage::{Engine, OpenError, Options, Storage},
+        vector::embedded::EmbeddedIndex,
+    },
+    config::{Config, OnBusy, OnDisconnect},
+    domain::{
+        chat,
+        error::{EngineError, StoreError},
+        extract::Extractor,
+        index::{Embedder, Filter, VectorIndex},
+        knowledge::{BlobStore, DocumentStore},
+        time::Clock,
+        user::UserStore,
+    },
+    http::{self, App, Component},
+    services::{
+        agent::registry::Registry,
+        auth::{
+            Accounts, AuthConfig, AuthError, Hashing, SigningSecret, WeakSecret, new_invite_code, new_signing_secret,
+        },
+        chat::{Chat, ChatConfig, ChatPorts},
+        ingest::{Ingest, Ports, WorkerConfig},
+    },
+    telemetry::Metrics,
+};
+
+/// File of the data folder with the signing secret.
+const JWT_SECRET: &str = "jwt-secret";
+/// File of the data folder with the invite code.
+const INVITE_CODE: &str = "admin-invite-code";
+/// File of the data folder that names this node through restarts.
+const NODE: &str = "node-id";
+/// Failed logins in a row, and the span after which one more is granted.
+const LOGIN_BURST: u32 = 10;
+const LOGIN_REFILL: Duration = Duration::from_secs(30);
+/// How long a model server may take to say that it is there, when `/readyz` asks.
+const PING: Duration = Duration::from_secs(2);
+/// Documents that are counted at a time.
+const PAGE: i64 = 500;
+/// How often metrics are settled.
+const SETTLE: Duration = Duration::from_secs(5);
+
+/// Why a node does not start. Each says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    /// Something is set that this version does not have.
+    #[error("{0} is set, but this version does not support it; unset it")]
+    Unsupported(&'static str),
+    /// The data folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The database cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The signing secret is weak.
+    #[error("auth.jwt_secret: {0}")]
+    Secret(#[from] WeakSecret),
+    /// A model's settings cannot be used.
+    #[error("llm: {0}")]
+    Model(#[from] ClientError),
+    /// The index or the embedder does not start.
+    #[error("{0}")]
+    Engine(#[from] EngineError),
+    /// Accounts do not work.
+    #[error("accounts: {0}")]
+    Accounts(#[from] AuthError),
+    /// The store failed.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// The sample corpus could not be indexed.
+    #[error(transparent)]
+    Sample(#[from] SampleError),
+    /// An origin that is none.
+    #[error("server.cors_origins: {0} is not an origin; write it like https://app.example.org")]
+    Origin(String),
+    /// The address is taken or not ours.
+    #[error("cannot listen on {address}: {error}; choose another with --listen")]
+    Listen {
+        /// As configured.
+        address: String,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// The server itself failed.
+    #[error("the server failed: {0}")]
+    Serve(std::io::Error),
+    /// The machine refused something basic.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
+
+impl BootError {
+    /// Whether another process owns the data folder.
+    #[must_use]
+    pub const fn is_locked(&self) -> bool {
+        matches!(self, Self::Open(OpenError::Locked(_)) | Self::Folder(FolderError::Locked(_)))
+    }
+}
+
+/// Everything of one process, wired and at work. Dropping it without [`stop`](Self::stop) is a crash, which the next
+/// start recovers from.
+pub struct Node {
+    /// What the doors see.
+    pub app: Arc<App>,
+    /// Where documents are found.
+    pub index: Arc<dyn VectorIndex>,
+    /// The data folder.
+    pub folder: DataFolder,
+    /// The invite code, if it was made at this start: to be shown once.
+    pub new_invite_code: Option<SecretString>,
+    storage: Storage,
+    /// Workers and upkeep.
+    tasks: TaskTracker,
+    /// Ends them.
+    stop: CancellationToken,
+    grace: Duration,
+    _lock: Option<std::fs::File>,
+}
+
+impl Node {
+    /// Opens the data folder, brings the database up to date, ends what the last process left, and starts the workers.
+    /// Nothing listens yet.
+    ///
+    /// # Errors
+    /// See [`BootError`]; what was opened is closed again.
+    pub async fn start(config: &Config, metrics: Metrics) -> Result<Self, BootError> {
+        refuse_unsupported(config)?;
+        let folder = DataFolder::open(&config.storage.data_dir)?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let (engine, lock) = engine(config, &folder)?;
+        let storage = Storage::open(Options { engine, clock: Arc::clone(&clock) }).await?;
+        let started = Self::wire(config, metrics, folder, storage.clone(), clock, lock).await;
+        if started.is_err() {
+            storage.close().await;
+        }
+        started
+    }
+
+    async fn wire(
+        config: &Config,
+        metrics: Metrics,
+        folder: DataFolder,
+        storage: Storage,
+        clock: Arc<dyn Clock>,
+        lock: Option<std::fs::File>,
+    ) -> Result<Self, BootError> {
+        let store = Arc::new(storage.clone());
+        let documents: Arc<dyn DocumentStore> = store.clone();
+        let node = folder.secret(NODE, || Uuid::now_v7().to_string().into())?.0;
+        let node = secrecy::ExposeSecret::expose_secret(&node).to_owned();
+        let boot = Uuid::now_v7().to_string();
+        let stop = CancellationToken::new();
+        let tasks = TaskTracker::new();
+
+        let (accounts, new_invite_code) = accounts(config, &folder, store.clone(), Arc::clone(&clock))?;
+        let embedder: Arc<dyn Embedder> = Arc::new(BuiltinEmbedder::load()?);
+        let index: Arc<dyn VectorIndex> = Arc::new(EmbeddedIndex::load(embedder.dims(), documents.as_ref()).await?);
+        let Models { chat: chat_model, fast, grade: _, remote } = models(&config.llm, Arc::clone(&embedder))?;
+        let blobs: Arc<dyn BlobStore> = Arc::new(LocalBlobs::open(&folder.path("blobs"))?);
+        let extractor: Arc<dyn Extractor> = Arc::new(extractor(config)?);
+        let uploads = folder.scratch("uploads")?;
+
+        let ingest = Ingest::new(
+            Ports {
+                documents: Arc::clone(&documents),
+                jobs: store.clone(),
+                blobs: Arc::clone(&blobs),
+                index: Arc::clone(&index),
+                embedder: Arc::clone(&embedder),
+                extractor: Arc::clone(&extractor),
+                clock: Arc::clone(&clock),
+            },
+            WorkerConfig { workers: config.ingest.workers, ..WorkerConfig::new(format!("{node}:{boot}")) },
+        );
+        let chat = Chat::new(
+            ChatPorts {
+                chats: store.clone(),
+                memory: store.clone(),
+                documents: Arc::clone(&documents),
+                clock: Arc::clone(&clock),
+                chat_model: Arc::clone(&chat_model),
+                fast,
+                tools: Registry::new(Vec::new()),
+            },
+            ChatConfig {
+                recursion_limit: config.turn.recursion_limit,
+                knowledge_quota: config.turn.knowledge_quota,
+                hitl_expiry: config.hitl.expiry,
+                max_rounds: config.hitl.max_rounds,
+                turn_deadline: config.turn.deadline,
+                max_running: config.server.turn_limit,
+                window_tokens: config.llm.window_tokens,
+                max_message_chars: config.turn.message_limit,
+                ..ChatConfig::new(node, boot)
+            },
+        );
+        chat.recover().await;
+        ingest.start(&tasks, &stop).await?;
+        let upkeep = metrics.clone();
+        tasks.spawn(stop.clone().run_until_cancelled_owned(async move {
+            loop {
+                tokio::time::sleep(SETTLE).await;
+                upkeep.settle();
+            }
+        }));
+        tasks.close();
+
+        let probe = Probe {
+            storage: storage.clone(),
+            index: Arc::clone(&index),
+            embedder: embedder.name().to_owned(),
+            chat: chat_model.name().to_owned(),
+            servers: remote,
+        };
+        let app = Arc::new(App {
+            accounts,
+            chat,
+            on_disconnect: match config.turn.on_disconnect {
+                OnDisconnect::Continue => chat::OnDisconnect::Continue,
+                OnDisconnect::Cancel => chat::OnDisconnect::Cancel,
+            },
+            ingest,
+            documents,
+            blobs,
+            extractor,
+            clock,
+            uploads,
+            limits: http::Limits {
+                json_bytes: config.server.body_limit,
+                message_chars: config.turn.message_limit,
+                upload_bytes: config.ingest.upload_limit,
+                header_bytes: config.server.header_limit,
+                drain: config.server.shutdown,
+                ..http::Limits::default()
+            },
+            places: Semaphore::new(http::Limits::default().requests),
+            shutdown: CancellationToken::new(),
+            origins: origins(&config.server.cors_origins)?,
+            components: Box::new(move || probe.clone().components().boxed()),
+            metrics: Box::new(move || metrics.render()),
+        });
+        Ok(Self {
+            app,
+            index,
+            folder,
+            new_invite_code,
+            storage,
+            tasks,
+            stop,
+            grace: config.server.shutdown,
+            _lock: lock,
+        })
+    }
+
+    /// Indexes the sample corpus, once in the life of the data folder. Gives how many documents were indexed now.
+    ///
+    /// # Errors
+    /// See [`SampleError`].
+    pub async fn index_sample(&self) -> Result<usize, BootError> {
+        Ok(sample::index(&self.folder, &self.app.ingest).await?)
+    }
+
+    /// Listens at `address` (`host:port`), and leaves a door for the command line in the data folder.
+    ///
+    /// # Errors
+    /// When the address cannot be had.
+    pub async fn listen(&self, address: &str) -> Result<(TcpListener, SocketAddr), BootError> {
+        let refused = |error| BootError::Listen { address: address.to_owned(), error };
+        let listener = TcpListener::bind(address).await.map_err(refused)?;
+        let bound = listener.local_addr().map_err(refused)?;
+        Ok((listener, bound))
+    }
+
+    /// Serves until [`App::shutdown`] is cancelled, and stops everything in order: the doors, the turns, the workers,
+    /// the store.
+    ///
+    /// # Errors
+    /// When the listener fails for good.
+    pub async fn serve(self, listener: TcpListener, bound: SocketAddr) -> Result<(), BootError> {
+        let door = door::keep(Arc::clone(&self.app), self.folder.clone(), bound);
+        let served = tokio::select! {
+            served = http::serve(listener, Arc::clone(&self.app)) => served,
+            never = door => match never {},
+        };
+        self.folder.remove(door::FILE)?;
+        self.stop().await;
+        served.map_err(BootError::Serve)
+    }
+
+    /// Ends turns (after their grace), workers and the store, in this order.
+    pub async fn stop(self) {
+        self.app.shutdown.cancel();
+        self.app.chat.shutdown(self.grace).await;
+        self.stop.cancel();
+        self.tasks.wait().await;
+        self.storage.close().await;
+    }
+
+    /// An access token of the account that the command line acts as.
+    ///
+    /// # Errors
+    /// When it was disabled, or the store fails.
+    pub async fn local_token(&self) -> Result<String, BootError> {
+        Ok(door::token(&self.app.accounts).await?)
+    }
+
+    /// How many leaves the index holds, and how many SQL says are current.
+    ///
+    /// # Errors
+    /// When either fails.
+    pub async fn leaves(&self) -> Result<(u64, u64), BootError> {
+        let indexed = self.index.count(&Filter::default()).await?;
+        let (mut stored, mut after) = (0, None);
+        loop {
+            let page = self.app.documents.documents(None, after, PAGE).await?;
+            let Some(last) = page.last() else { return Ok((indexed, stored)) };
+            after = Some((last.created_at, last.id));
+            let chunks =
+                page.iter().filter_map(|document| document.current.as_ref()).map(|version| version.chunk_count);
+            stored += chunks.filter_map(|count| u64::try_from(count).ok()).sum::<u64>();
+        }
+    }
+}
+
+/// Brings the database to the layout of this version, and nothing else.
+///
+/// # Errors
+/// When it cannot be opened.
+pub async fn migrate(config: &Config) -> Result<(), BootError> {
+    let folder = DataFolder::open(&config.storage.data_dir)?;
+    let (engine, _lock) = engine(config, &folder)?;
+    let storage = Storage::open(Options { engine, clock: Arc::new(SystemClock) }).await?;
+    storage.close().await;
+    Ok(())
+}
+
+/// The invite code that a server over `folder` accepts, if there is one yet.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn invite_code(config: &Config, folder: &DataFolder) -> Result<Option<SecretString>, BootError> {
+    match &config.auth.admin_invite_code {
+        Some(code) => Ok(Some(code.clone())),
+        None => Ok(folder.read(INVITE_CODE)?.map(SecretString::from)),
+    }
+}
+
+/// The database, and the lock of the data folder where the store does not take it itself.
+fn engine(config: &Config, folder: &DataFolder) -> Result<(Engine, Option<std::fs::File>), BootError> {
+    let Some(url) = config.storage.database_url.clone() else {
+        return Ok((Engine::Sqlite { folder: config.storage.data_dir.clone() }, None));
+    };
+    Ok((Engine::Postgres { url, connections: config.storage.connections }, Some(folder.lock()?)))
+}
+
+fn refuse_unsupported(config: &Config) -> Result<(), BootError> {
+    let set = [
+        ("qdrant.url", config.qdrant.url.is_some()),
+        ("embedding.model other than builtin", config.embedding.model != "builtin"),
+        ("rerank.url", config.rerank.url.is_some()),
+        ("weather.url", config.weather.url.is_some()),
+        ("server.ui_dir", config.server.ui_dir.is_some()),
+        ("turn.on_busy other than reject", config.turn.on_busy != OnBusy::Reject),
+    ];
+    match set.into_iter().find(|(_, is_set)| *is_set) {
+        Some((name, _)) => Err(BootError::Unsupported(name)),
+        None => Ok(()),
+    }
+}
+
+fn accounts(
+    config: &Config,
+    folder: &DataFolder,
+    store: Arc<dyn UserStore>,
+    clock: Arc<dyn Clock>,
+) -> Result<(Accounts, Option<SecretString>), BootError> {
+    let auth = &config.auth;
+    let secret = match &auth.jwt_secret {
+        Some(secret) => secret.clone(),
+        None => folder.secret(JWT_SECRET, new_signing_secret)?.0,
+    };
+    let (invite_code, is_new) = match &auth.admin_invite_code {
+        Some(code) => (code.clone(), false),
+        None => folder.secret(INVITE_CODE, new_invite_code)?,
+    };
+    let shown = is_new.then(|| invite_code.clone());
+    let accounts = Accounts::new(
+        store,
+        clock,
+        AuthConfig {
+            secret: SigningSecret::new(secret)?,
+            invite_code,
+            hashing: Hashing {
+                memory_kib: auth.argon2_memory_kib,
+                passes: auth.argon2_passes,
+                concurrency: auth.argon2_concurrency,
+            },
+            access_ttl: auth.access_token,
+            refresh_ttl: auth.refresh_token,
+            login_burst: LOGIN_BURST,
+            login_refill: LOGIN_REFILL,
+        },
+    )?;
+    Ok((accounts, shown))
+}
+
+fn extractor(config: &Config) -> Result<Isolated, BootError> {
+    let limits =
+        ExtractLimits { time: config.ingest.extract, memory: config.ingest.extract_memory, ..ExtractLimits::default() };
+    Ok(Isolated { program: std::env::current_exe()?, limits })
+}
+
+fn origins(configured: &[String]) -> Result<Vec<axum::http::HeaderValue>, BootError> {
+    let origin = |text: &String| {
+        let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+        host.filter(|host| !host.is_empty() && !host.contains('/'))
+            .and_then(|_| text.parse().ok())
+            .ok_or_else(|| BootError::Origin(text.clone()))
+    };
+    configured.iter().map(origin).collect()
+}
+
+/// Asks the parts of a node how they are.
+#[derive(Clone)]
+struct Probe {
+    storage: Storage,
+    index: Arc<dyn VectorIndex>,
+    embedder: String,
+    chat: String,
+    servers: Vec<(&'static str, String, Client)>,
+}
+
+impl Probe {
+    async fn components(self) -> Vec<Component> {
+        let part = |role: &str, name: &str, ready, required| Component {
+            role: role.into(),
+            name: name.into(),
+            ready,
+            required,
+        };
+        let storage = self.storage.ready().await.is_ok();
+        let index = self.index.count(&Filter::default()).await.is_ok();
+        let mut components = vec![
+            part("storage", "sql", storage, true),
+            part("index", "embedded", index, true),
+            part("embedder", &self.embedder, true, true),
+        ];
+        if self.servers.iter().all(|(role, ..)| *role != "chat_model") {
+            components.push(part("chat_model", &self.chat, true, false));
+        }
+        let pings = self.servers.iter().map(|(role, model, client)| async move {
+            let answered = tokio::time::timeout(PING, client.ping()).await.is_ok_and(|pinged| pinged.is_ok());
+            part(role, model, answered, false)
+        });
+        components.extend(futures::future::join_all(pings).await);
+        components
+    }
+}

@@ -1,0 +1,213 @@
+//! `askback ingest`: files and folders in, with progress.
+
+use std::{
+    collections::BTreeSet,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use askback::{adapters::extract::file_type, config::Config, domain::job::JobState};
+use futures::{StreamExt, stream};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use reqwest::{
+    Body,
+    multipart::{Form, Part},
+};
+use serde::{Deserialize, Serialize};
+use tokio_util::io::ReaderStream;
+
+use super::{
+    Failure,
+    args::Ingest,
+    link::{self, Link},
+    output,
+};
+
+/// Files that are under way at a time; the server reads a few of them and queues the rest.
+const AT_ONCE: usize = 4;
+/// How often a job is asked how it stands.
+const LOOK: Duration = Duration::from_millis(150);
+
+/// What became of a file.
+#[derive(Debug, Serialize)]
+struct Outcome {
+    path: PathBuf,
+    filename: String,
+    /// `completed` or `failed`.
+    status: JobState,
+    chunks: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_code: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    collection: &'a str,
+    completed: usize,
+    failed: usize,
+    files: &'a [Outcome],
+    /// Files of folders that are of no type that askback reads.
+    skipped: &'a BTreeSet<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Queued {
+    job_id: String,
+}
+
+#[derive(Deserialize)]
+struct Job {
+    status: JobState,
+    message: String,
+    total_chunks: i64,
+    processed_chunks: i64,
+    error: Option<String>,
+    error_code: Option<String>,
+}
+
+pub(crate) async fn run(config: Config, wish: Ingest) -> Result<(), Failure> {
+    let mut files = Files::default();
+    for path in &wish.paths {
+        files.collect(path)?;
+    }
+    if files.found.is_empty() {
+        return Err(Failure::Failed("there is no file that askback reads; see `askback ingest --help`".into()));
+    }
+    let link = Link::open(&config).await?;
+    let outcomes = ingest(&link, &wish.collection, files.found).await;
+    link.close().await?;
+    report(&wish, &outcomes, &files.skipped)
+}
+
+/// Files to take in, with the names they get.
+#[derive(Default)]
+struct Files {
+    found: Vec<(PathBuf, String)>,
+    skipped: BTreeSet<PathBuf>,
+}
+
+impl Files {
+    /// A file that was named, whatever its type; or everything readable in a folder, under the path from there.
+    fn collect(&mut self, path: &Path) -> Result<(), Failure> {
+        let unreadable = |error: io::Error| Failure::Failed(format!("{}: {error}", path.display()));
+        let metadata = std::fs::metadata(path).map_err(unreadable)?;
+        if metadata.is_dir() {
+            return self.walk(path, "").map_err(unreadable);
+        }
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        self.found.push((path.to_owned(), name));
+        Ok(())
+    }
+
+    fn walk(&mut self, folder: &Path, prefix: &str) -> io::Result<()> {
+        let mut entries = std::fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries {
+            let plain = entry.file_name().to_string_lossy().into_owned();
+            if plain.starts_with('.') {
+                continue;
+            }
+            let name = format!("{prefix}{plain}");
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                self.walk(&entry.path(), &format!("{name}/"))?;
+            } else if file_type(&plain).is_some() && entry.path().is_file() {
+                self.found.push((entry.path(), name));
+            } else if kind.is_file() {
+                self.skipped.insert(entry.path());
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn ingest(link: &Link, collection: &str, files: Vec<(PathBuf, String)>) -> Vec<Outcome> {
+    let bars = MultiProgress::new();
+    let all = bars.add(ProgressBar::new(files.len() as u64));
+    all.set_style(style("{bar:30} {pos}/{len} files, {elapsed}"));
+    let mut outcomes: Vec<(usize, Outcome)> = stream::iter(files.into_iter().enumerate())
+        .map(|(no, (path, filename))| {
+            let bar = bars.insert_before(&all, ProgressBar::new_spinner());
+            bar.set_style(style("  {spinner} {prefix}: {msg}"));
+            bar.set_prefix(filename.clone());
+            let all = all.clone();
+            async move {
+                let outcome = match one(link, collection, &path, &filename, &bar).await {
+                    Ok(job) => Outcome {
+                        path,
+                        filename,
+                        status: job.status,
+                        chunks: job.processed_chunks,
+                        error_code: job.error_code,
+                        error: job.error,
+                    },
+                    Err(failure) => Outcome {
+                        path,
+                        filename,
+                        status: JobState::Failed,
+                        chunks: 0,
+                        error_code: None,
+                        error: Some(failure.to_string()),
+                    },
+                };
+                bar.finish_and_clear();
+                all.inc(1);
+                (no, outcome)
+            }
+        })
+        .buffer_unordered(AT_ONCE)
+        .collect()
+        .await;
+    all.finish_and_clear();
+    outcomes.sort_by_key(|(no, _)| *no);
+    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// One file from upload to the end of its job.
+async fn one(link: &Link, collection: &str, path: &Path, filename: &str, bar: &ProgressBar) -> Result<Job, Failure> {
+    bar.set_message("uploading");
+    let file = tokio::fs::File::open(path).await?;
+    let bytes = file.metadata().await?.len();
+    let part = Part::stream_with_length(Body::wrap_stream(ReaderStream::new(file)), bytes);
+    let form = Form::new().text("collection", collection.to_owned()).part("file", part.file_name(filename.to_owned()));
+    let queued: Queued = link::read(link::send(link.post("/documents/upload/async").multipart(form)).await?).await?;
+    let path = format!("/documents/upload/jobs/{}", queued.job_id);
+    loop {
+        let job: Job = link::read(link::send(link.get(&path)).await?).await?;
+        if matches!(job.status, JobState::Completed | JobState::Failed) {
+            return Ok(job);
+        }
+        bar.set_message(format!("{} {}/{}", job.message, job.processed_chunks, job.total_chunks));
+        bar.tick();
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+fn report(wish: &Ingest, outcomes: &[Outcome], skipped: &BTreeSet<PathBuf>) -> Result<(), Failure> {
+    let failed = outcomes.iter().filter(|outcome| outcome.status == JobState::Failed).count();
+    let completed = outcomes.len() - failed;
+    if wish.json {
+        let collection = &wish.collection;
+        output::json(&Report { collection, completed, failed, files: outcomes, skipped })?;
+    } else {
+        for outcome in outcomes {
+            let name = &outcome.filename;
+            match &outcome.error {
+                Some(error) => output::line(&format!("failed     {name}: {error}"))?,
+                None => output::line(&format!("completed  {name}: {} chunks", outcome.chunks))?,
+            }
+        }
+        for path in skipped {
+            output::note(&format!("skipped    {} (no type that askback reads)", path.display()));
+        }
+        output::line(&format!("{completed} completed, {failed} failed, in the collection {}", wish.collection))?;
+    }
+    if failed == 0 { Ok(()) } else { Err(Failure::Silent) }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
+}
