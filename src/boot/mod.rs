@@ -46,6 +46,7 @@ use crate::{
         },
         chat::{Chat, ChatConfig, ChatPorts},
         ingest::{Ingest, Ports, WorkerConfig},
+        retrieval::{KnowledgeTool, Retrieval, RetrievalConfig, search::Search},
     },
     telemetry::Metrics,
 };
@@ -181,7 +182,7 @@ impl Node {
         let (accounts, new_invite_code) = accounts(config, &folder, store.clone(), Arc::clone(&clock))?;
         let embedder: Arc<dyn Embedder> = Arc::new(BuiltinEmbedder::load()?);
         let index: Arc<dyn VectorIndex> = Arc::new(EmbeddedIndex::load(embedder.dims(), documents.as_ref()).await?);
-        let Models { chat: chat_model, fast, grade: _, remote } = models(&config.llm, Arc::clone(&embedder))?;
+        let Models { chat: chat_model, fast, grade, remote } = models(&config.llm, Arc::clone(&embedder))?;
         let blobs: Arc<dyn BlobStore> = Arc::new(LocalBlobs::open(&folder.path("blobs"))?);
         let extractor: Arc<dyn Extractor> = Arc::new(extractor(config)?);
         let uploads = folder.scratch("uploads")?;
@@ -198,6 +199,21 @@ impl Node {
             },
             WorkerConfig { workers: config.ingest.workers, ..WorkerConfig::new(format!("{node}:{boot}")) },
         );
+        let retrieval = Arc::new(Retrieval {
+            search: Search::new(Arc::clone(&index), Arc::clone(&embedder)),
+            documents: Arc::clone(&documents),
+            clock: Arc::clone(&clock),
+            reranker: None,
+            fast: fast.clone(),
+            grade,
+            config: RetrievalConfig {
+                top_k: config.retrieval.top_k,
+                candidate_k: config.retrieval.candidate_k,
+                min_score: config.retrieval.min_score,
+                max_rounds: config.hitl.max_rounds,
+                ..RetrievalConfig::default()
+            },
+        });
         let chat = Chat::new(
             ChatPorts {
                 chats: store.clone(),
@@ -206,13 +222,13 @@ impl Node {
                 clock: Arc::clone(&clock),
                 chat_model: Arc::clone(&chat_model),
                 fast,
-                tools: Registry::new(Vec::new()),
+                retrieval: Arc::clone(&retrieval),
+                tools: Registry::new(vec![Arc::new(KnowledgeTool::new(Arc::clone(&retrieval)))]),
             },
             ChatConfig {
                 recursion_limit: config.turn.recursion_limit,
                 knowledge_quota: config.turn.knowledge_quota,
                 hitl_expiry: config.hitl.expiry,
-                max_rounds: config.hitl.max_rounds,
                 turn_deadline: config.turn.deadline,
                 max_running: config.server.turn_limit,
                 window_tokens: config.llm.window_tokens,

@@ -7,6 +7,7 @@
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::disallowed_methods,
+    unreachable_pub,
     missing_docs
 )]
 
@@ -16,3 +17,4 @@ mod eval;
 mod ingest;
 mod llm;
 mod support;
+mod turn;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Inner, ask,
+    Inner,
+    ask::{self, Ground},
     reply::{self, Verdict},
     turn::{Asked, Ending, Scene, Work},
 };
@@ -25,6 +26,7 @@ const SYSTEM: &str = include_str!("../prompts/system.md");
 impl Inner {
     /// Does the work of a turn.
     pub(super) async fn answer(&self, scene: &Scene, work: &mut Work) -> Result<Ending, TurnError> {
+        fail::fail_point!("turn:accepted", |_| Err(TurnError::Internal("failpoint".into())));
         let Some(taken) = &scene.accepted.taken else {
             return self.ask_agent(scene, &scene.accepted.text, work).await;
         };
@@ -62,7 +64,7 @@ impl Inner {
     }
 
     /// Runs the agent on `question`.
-    pub(super) async fn ask_agent(&self, scene: &Scene, question: &str, work: &mut Work) -> Result<Ending, TurnError> {
+    async fn ask_agent(&self, scene: &Scene, question: &str, work: &mut Work) -> Result<Ending, TurnError> {
         let context = self.context(scene).await?;
         work.told = context.told();
         let prompts = context.prompts(SYSTEM, question, self.config.window_tokens);
@@ -81,15 +83,15 @@ impl Inner {
             transcript.trace.get_or_insert_with(Box::default).step_limit = true;
         }
         match end? {
-            End::Asked(question) => {
-                let ground = ask::Ground {
+            End::Asked(asked) => {
+                let ground = Ground {
                     answers: Vec::new(),
                     before: None,
                     only: ctx.only,
                     collections: ctx.access.collections,
-                    generation: 0,
+                    generation: self.generation().await?,
                 };
-                Ok(self.ask_back(*question, ground, work))
+                Ok(self.ask_back(*asked, ground, work))
             }
             End::Answered => {
                 self.never_silent(scene, work, run.hit_limit())?;
@@ -99,7 +101,7 @@ impl Inner {
     }
 
     /// What tools know of the turn.
-    pub(super) async fn tool_context(
+    async fn tool_context(
         &self,
         scene: &Scene,
         question: &str,
@@ -148,18 +150,23 @@ impl Inner {
         work.transcript.finish_reason.get_or_insert_with(|| "stop".into());
     }
 
+    /// Generation of the index, kept with a question.
+    pub(super) async fn generation(&self) -> Result<u64, TurnError> {
+        let stats = self.ports.retrieval.search.index().stats().await;
+        stats.map(|stats| stats.generation).map_err(|error| TurnError::Retrieval(error.to_string()))
+    }
+
     /// Ends the turn with a question.
-    pub(super) fn ask_back(&self, question: Question, ground: ask::Ground, work: &mut Work) -> Ending {
+    pub(super) fn ask_back(&self, question: Question, ground: Ground, work: &mut Work) -> Ending {
         let now = self.ports.clock.now();
         let text = question.text();
-        let trace = work.transcript.trace.get_or_insert_with(Box::default);
-        show_question(trace, &question);
+        show_question(work.transcript.trace.get_or_insert_with(Box::default), &question);
         let pending = ask::pending(question, ground, now, now + self.config.hitl_expiry);
         let view = HitlView::new(
             pending.id,
             &pending.record,
             pending.round,
-            self.config.max_rounds,
+            self.ports.retrieval.config.max_rounds,
             pending.expires_at,
             HitlStatus::Open,
         );

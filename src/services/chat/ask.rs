@@ -2,7 +2,7 @@
 
 use crate::{
     domain::{
-        hitl::{Answer, HitlStatus, HitlView, NewPending, Pending, Question, Record},
+        hitl::{Answer, NewPending, Question, Record},
         id::{CollectionId, HitlId},
         time::Millis,
     },
@@ -77,17 +77,6 @@ fn fit(mut record: Record) -> Record {
 
 fn size(record: &Record) -> usize {
     serde_json::to_vec(record).map_or(0, |json| json.len())
-}
-
-/// A stored question as clients see it; one whose time has passed shows as expired before anything noticed.
-pub(super) fn view(pending: &Pending, max_rounds: u32, now: Millis) -> Option<HitlView> {
-    let record = pending.record.as_ref()?;
-    let status = if pending.status == HitlStatus::Open && pending.expires_at <= now {
-        HitlStatus::Expired
-    } else {
-        pending.status
-    };
-    Some(HitlView::new(pending.id, record, pending.round, max_rounds, pending.expires_at, status))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::frame::Frame;
@@ -68,10 +68,11 @@ pub(super) struct LiveRun {
     stop: CancellationToken,
     reason: OnceLock<StopReason>,
     watchers: AtomicUsize,
+    started: Instant,
 }
 
 impl LiveRun {
-    pub(super) fn new(run: RunId, user: UserId, owner: String, on_disconnect: OnDisconnect) -> Self {
+    pub(super) fn new(run: RunId, user: UserId, owner: String, on_disconnect: OnDisconnect, started: Instant) -> Self {
         Self {
             run,
             user,
@@ -82,6 +83,7 @@ impl LiveRun {
             stop: CancellationToken::new(),
             reason: OnceLock::new(),
             watchers: AtomicUsize::new(0),
+            started,
         }
     }
 
@@ -151,6 +153,9 @@ impl LiveRun {
     pub(super) fn flushed(&self, last_seq: u64) {
         self.buffer().flushed = usize::try_from(last_seq).unwrap_or(usize::MAX);
         self.mark.send_modify(|mark| {
+            if mark.committed == 0 {
+                metrics::histogram!("askback_first_frame_seconds").record(self.started.elapsed().as_secs_f64());
+            }
             mark.committed = last_seq;
             mark.in_flight = false;
         });

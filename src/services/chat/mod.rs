@@ -49,7 +49,7 @@ use crate::{
         time::Clock,
         user::User,
     },
-    services::agent::registry::Registry,
+    services::{agent::registry::Registry, retrieval::Retrieval},
 };
 
 /// What the chat service works with.
@@ -66,7 +66,9 @@ pub struct ChatPorts {
     pub chat_model: Arc<dyn ChatModel>,
     /// Understands replies and writes notes; without it, rules do.
     pub fast: Option<Arc<dyn ChatModel>>,
-    /// What the agent may do.
+    /// Goes on with answered questions, and keeps what they stand on.
+    pub retrieval: Arc<Retrieval>,
+    /// What the agent may do; the knowledge tool over `retrieval` among it.
     pub tools: Registry,
 }
 
@@ -85,8 +87,6 @@ pub struct ChatConfig {
     pub history: usize,
     /// How long a question stays open.
     pub hitl_expiry: Duration,
-    /// Questions in a row about one matter.
-    pub max_rounds: u32,
     /// Longest that a turn may take.
     pub turn_deadline: Duration,
     /// Turns that run at once; more are refused.
@@ -108,7 +108,6 @@ impl ChatConfig {
             knowledge_quota: 1,
             history: 6,
             hitl_expiry: Duration::from_secs(24 * 60 * 60),
-            max_rounds: 2,
             turn_deadline: Duration::from_secs(300),
             max_running: 256,
             window_tokens: 16_000,

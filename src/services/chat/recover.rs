@@ -32,6 +32,10 @@ impl Inner {
         };
         for orphan in orphans {
             let run = orphan.run;
+            // A process that could not say in time that it lives knows better about its own runs.
+            if self.live().contains_key(&run) {
+                continue;
+            }
             match self.end_orphan(orphan).await {
                 Ok(()) => {
                     metrics::counter!("askback_turns_total", "status" => RunStatus::Interrupted.as_str()).increment(1);

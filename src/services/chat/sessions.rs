@@ -1,10 +1,10 @@
 //! Conversations as their owners read them.
 
-use super::{Chat, ask};
+use super::Chat;
 use crate::domain::{
     chat::{Message, MessageStatus, Session},
     error::StoreError,
-    hitl::{HitlView, Pending},
+    hitl::{HitlStatus, HitlView, Pending},
     id::{SessionId, UserId},
     time::Millis,
 };
@@ -54,10 +54,16 @@ impl Chat {
         Ok(Conversation { session, messages, pending })
     }
 
-    /// A stored question as clients see it; `None` when its record cannot be read.
+    /// A stored question as clients see it; `None` when its record cannot be read. One whose time has passed shows as
+    /// expired before anything else has noticed.
     #[must_use]
     pub fn hitl(&self, pending: &Pending) -> Option<HitlView> {
-        ask::view(pending, self.inner.config.max_rounds, self.inner.ports.clock.now())
+        let record = pending.record.as_ref()?;
+        let ports = &self.inner.ports;
+        let has_expired = pending.status == HitlStatus::Open && pending.expires_at <= ports.clock.now();
+        let status = if has_expired { HitlStatus::Expired } else { pending.status };
+        let max_rounds = ports.retrieval.config.max_rounds;
+        Some(HitlView::new(pending.id, record, pending.round, max_rounds, pending.expires_at, status))
     }
 
     /// Deletes a session with all that hangs on it.

@@ -133,9 +133,8 @@ impl Inner {
                     return;
                 }
             };
-            fail::fail_point!("turn:accepted");
             let user = submission.user.id;
-            let live = Arc::new(LiveRun::new(run, user, self.owner.clone(), accept.request.on_disconnect));
+            let live = Arc::new(LiveRun::new(run, user, self.owner.clone(), accept.request.on_disconnect, started));
             self.live().insert(run, Arc::clone(&live));
             let watch = Watch::live(&live, 0);
             let scene = Scene {

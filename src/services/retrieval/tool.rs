@@ -61,6 +61,10 @@ impl Tool for KnowledgeTool {
         &self.spec
     }
 
+    fn metered(&self) -> bool {
+        true
+    }
+
     async fn call(&self, ctx: &ToolContext, arguments: Value) -> Result<ToolOutcome, ToolError> {
         let query = query(arguments, &self.spec)?;
         if !ctx.quota.take() {

@@ -1,0 +1,236 @@
+//! Ports that fail or wait at the n-th call, around real ones.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use askback::domain::{
+    chat::{Accept, Accepted, ChatStore, Finish, HitlMove, Message, Refused, Session},
+    error::{EngineError, ModelError, StoreError},
+    hitl::Pending,
+    id::{HitlId, MessageId, RunId, SessionId, UserId},
+    index::Embedder,
+    model::{ChatModel, ModelRequest, ModelStream},
+    run::{FrameBatch, Orphan, Run},
+    time::Millis,
+};
+use async_trait::async_trait;
+use tokio::sync::Notify;
+
+/// What happens to a call in place of, or before, what it does.
+#[derive(Debug, Clone)]
+pub enum Fault {
+    /// It fails as unavailable, without being carried out.
+    Fail,
+    /// It says here that it was reached, and is carried out when the test lets it go.
+    Hold { reached: Arc<Notify>, go: Arc<Notify> },
+}
+
+/// Which calls of which operation meet which fault. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Faults(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    counts: HashMap<&'static str, usize>,
+    planned: HashMap<(&'static str, usize), Fault>,
+    always: HashMap<&'static str, Fault>,
+}
+
+impl Faults {
+    /// The `nth` call of `op` from here on (1 is the next) meets `fault`.
+    pub fn at(&self, op: &'static str, nth: usize, fault: Fault) {
+        let mut state = self.0.lock().unwrap();
+        let done = state.counts.get(op).copied().unwrap_or(0);
+        state.planned.insert((op, done + nth), fault);
+    }
+
+    /// Every call of `op` meets `fault`, until [`heal`](Self::heal).
+    pub fn always(&self, op: &'static str, fault: Fault) {
+        self.0.lock().unwrap().always.insert(op, fault);
+    }
+
+    /// `op` works again.
+    pub fn heal(&self, op: &'static str) {
+        self.0.lock().unwrap().always.remove(op);
+    }
+
+    /// How often `op` was called.
+    pub fn count(&self, op: &'static str) -> usize {
+        self.0.lock().unwrap().counts.get(op).copied().unwrap_or(0)
+    }
+
+    /// Gives whether the call fails.
+    async fn meet(&self, op: &'static str) -> bool {
+        let fault = {
+            let mut state = self.0.lock().unwrap();
+            let count = state.counts.entry(op).or_default();
+            *count += 1;
+            let nth = *count;
+            state.planned.remove(&(op, nth)).or_else(|| state.always.get(op).cloned())
+        };
+        match fault {
+            None => false,
+            Some(Fault::Fail) => true,
+            Some(Fault::Hold { reached, go }) => {
+                reached.notify_one();
+                go.notified().await;
+                false
+            }
+        }
+    }
+
+    async fn store(&self, op: &'static str) -> Result<(), StoreError> {
+        if self.meet(op).await { Err(StoreError::Unavailable("planned fault".into())) } else { Ok(()) }
+    }
+}
+
+/// A chat model with faults at `stream`.
+pub struct FaultyModel<M> {
+    pub inner: M,
+    pub faults: Faults,
+}
+
+#[async_trait]
+impl<M: ChatModel> ChatModel for FaultyModel<M> {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        if self.faults.meet("stream").await {
+            return Err(ModelError::Transient("planned fault".into()));
+        }
+        self.inner.stream(request).await
+    }
+}
+
+/// An embedder with faults at `passages` and `query`.
+pub struct FaultyEmbedder<E> {
+    pub inner: E,
+    pub faults: Faults,
+}
+
+#[async_trait]
+impl<E: Embedder> Embedder for FaultyEmbedder<E> {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn dims(&self) -> usize {
+        self.inner.dims()
+    }
+
+    fn weight(&self) -> f32 {
+        self.inner.weight()
+    }
+
+    async fn passages(&self, texts: &[String]) -> Result<Vec<Option<Vec<f32>>>, EngineError> {
+        if self.faults.meet("passages").await {
+            return Err(EngineError::Unavailable("planned fault".into()));
+        }
+        self.inner.passages(texts).await
+    }
+
+    async fn query(&self, text: &str) -> Result<Option<Vec<f32>>, EngineError> {
+        if self.faults.meet("query").await {
+            return Err(EngineError::Unavailable("planned fault".into()));
+        }
+        self.inner.query(text).await
+    }
+}
+
+/// A chat store with faults at every operation, by its name.
+pub struct FaultyChats {
+    pub inner: Arc<dyn ChatStore>,
+    pub faults: Faults,
+}
+
+#[async_trait]
+impl ChatStore for FaultyChats {
+    async fn accept(&self, accept: &Accept) -> Result<Accepted, Refused> {
+        self.faults.store("accept").await?;
+        self.inner.accept(accept).await
+    }
+
+    async fn log(&self, batches: &[FrameBatch]) -> Result<Vec<RunId>, StoreError> {
+        self.faults.store("log").await?;
+        self.inner.log(batches).await
+    }
+
+    async fn finish(&self, finish: &Finish) -> Result<(), StoreError> {
+        self.faults.store("finish").await?;
+        self.inner.finish(finish).await
+    }
+
+    async fn beat_process(&self, id: &str, boot: &str, until: Millis) -> Result<(), StoreError> {
+        self.faults.store("beat_process").await?;
+        self.inner.beat_process(id, boot, until).await
+    }
+
+    async fn orphans(&self, now: Millis) -> Result<Vec<Orphan>, StoreError> {
+        self.faults.store("orphans").await?;
+        self.inner.orphans(now).await
+    }
+
+    async fn run(&self, user: UserId, run: RunId) -> Result<Run, StoreError> {
+        self.faults.store("run").await?;
+        self.inner.run(user, run).await
+    }
+
+    async fn frames(&self, run: RunId, after: u64, limit: i64) -> Result<Vec<FrameBatch>, StoreError> {
+        self.faults.store("frames").await?;
+        self.inner.frames(run, after, limit).await
+    }
+
+    async fn request_stop(&self, user: UserId, run: RunId, now: Millis) -> Result<Run, StoreError> {
+        self.faults.store("request_stop").await?;
+        self.inner.request_stop(user, run, now).await
+    }
+
+    async fn stops(&self, owner: &str) -> Result<Vec<RunId>, StoreError> {
+        self.faults.store("stops").await?;
+        self.inner.stops(owner).await
+    }
+
+    async fn sessions(
+        &self,
+        user: UserId,
+        after: Option<(Millis, SessionId)>,
+        limit: i64,
+    ) -> Result<Vec<Session>, StoreError> {
+        self.faults.store("sessions").await?;
+        self.inner.sessions(user, after, limit).await
+    }
+
+    async fn session(&self, user: UserId, name: &str) -> Result<Session, StoreError> {
+        self.faults.store("session").await?;
+        self.inner.session(user, name).await
+    }
+
+    async fn delete_session(&self, user: UserId, name: &str) -> Result<(), StoreError> {
+        self.faults.store("delete_session").await?;
+        self.inner.delete_session(user, name).await
+    }
+
+    async fn branch(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Message>, StoreError> {
+        self.faults.store("branch").await?;
+        self.inner.branch(session, leaf, limit).await
+    }
+
+    async fn message(&self, user: UserId, id: MessageId) -> Result<Message, StoreError> {
+        self.faults.store("message").await?;
+        self.inner.message(user, id).await
+    }
+
+    async fn pending(&self, user: UserId, id: HitlId) -> Result<(Pending, Vec<HitlMove>), StoreError> {
+        self.faults.store("pending").await?;
+        self.inner.pending(user, id).await
+    }
+
+    async fn fingerprints(&self, root: HitlId) -> Result<Vec<String>, StoreError> {
+        self.faults.store("fingerprints").await?;
+        self.inner.fingerprints(root).await
+    }
+}

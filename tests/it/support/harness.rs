@@ -1,0 +1,428 @@
+//! The chat service over a real store, with a scripted model and a scripted knowledge tool.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use askback::{
+    adapters::storage::{Engine, Options, Storage},
+    domain::{
+        chat::{ChatStore, HitlReply, TurnRequest, TurnResult},
+        error::ToolError,
+        evidence::{Evidence, Passage, RetrievalStatus, Route},
+        hitl::{Choice, Facet, OptionFilter, Question},
+        id::{ChunkId, DocumentId, Id, RunId, UserId},
+        knowledge::Facets,
+        model::{ChatModel, ToolSpec},
+        time::{Clock, Millis},
+        tool::{Tool, ToolContext, ToolOutcome},
+        trace::RagTrace,
+        user::{Role, User, UserStore},
+    },
+    services::{
+        agent::registry::Registry,
+        chat::{Chat, ChatConfig, ChatPorts, Frame, StartError, Submission, Turn},
+        retrieval::{KnowledgeTool, Retrieval},
+    },
+};
+use async_trait::async_trait;
+use futures::StreamExt;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{
+    faults::{Faults, FaultyChats},
+    knowledge,
+    model::ScriptedModel,
+};
+
+/// A clock that stands still until a test moves it.
+#[derive(Debug)]
+pub struct TestClock(AtomicI64);
+
+impl TestClock {
+    pub fn advance(&self, span: Duration) {
+        self.0.fetch_add(i64::try_from(span.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Millis {
+        Millis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// A knowledge tool that gives what a test wrote down, and counts its calls like the real one.
+pub struct ScriptedSearch {
+    spec: ToolSpec,
+    results: Mutex<Vec<ToolOutcome>>,
+    pub queries: Mutex<Vec<String>>,
+}
+
+impl ScriptedSearch {
+    pub fn new(results: impl IntoIterator<Item = ToolOutcome>) -> Arc<Self> {
+        let mut results: Vec<ToolOutcome> = results.into_iter().collect();
+        results.reverse();
+        Arc::new(Self {
+            spec: ToolSpec {
+                name: "search_knowledge_base".into(),
+                description: "Searches.".into(),
+                parameters: json!({
+                    "type": "object",
+                    "properties": { "query": { "type": "string" } },
+                    "required": ["query"],
+                    "additionalProperties": false,
+                }),
+            },
+            results: Mutex::new(results),
+            queries: Mutex::default(),
+        })
+    }
+}
+
+#[async_trait]
+impl Tool for ScriptedSearch {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn metered(&self) -> bool {
+        true
+    }
+
+    async fn call(&self, ctx: &ToolContext, arguments: Value) -> Result<ToolOutcome, ToolError> {
+        let query = arguments["query"].as_str().unwrap().to_owned();
+        if !ctx.quota.take() {
+            return Ok(ToolOutcome {
+                text: "TOOL_CALL_LIMIT_REACHED: answer with what you have.".into(),
+                status: "limit".into(),
+                summary: "limit reached".into(),
+                ..ToolOutcome::default()
+            });
+        }
+        ctx.progress.step("🔍", "Searching", &query, None);
+        self.queries.lock().unwrap().push(query);
+        Ok(self.results.lock().unwrap().pop().expect("a search beyond the script"))
+    }
+}
+
+/// A search that found these texts.
+pub fn found(texts: &[&str]) -> ToolOutcome {
+    let passages: Vec<Passage> = texts.iter().zip(1..).map(|(text, n)| passage(n, text)).collect();
+    ToolOutcome {
+        text: texts.iter().zip(1..).map(|(text, n)| format!("[{n}] file{n}.md: {text}\n")).collect(),
+        status: "ok".into(),
+        summary: format!("{} passages", texts.len()),
+        trace: Some(Box::new(RagTrace {
+            tool_used: true,
+            tool_name: Some("search_knowledge_base".into()),
+            route: Some(Route::Answer),
+            retrieval_status: Some(RetrievalStatus::Answerable),
+            retrieved_chunks: Some(passages.clone()),
+            ..RagTrace::default()
+        })),
+        evidence: Some(Evidence { passages, ..Evidence::default() }),
+        question: None,
+    }
+}
+
+/// A search that found nothing.
+pub fn nothing() -> ToolOutcome {
+    ToolOutcome {
+        text: "NO_KNOWLEDGE: the documents do not hold it.".into(),
+        status: "ok".into(),
+        summary: "nothing found".into(),
+        trace: Some(Box::new(RagTrace {
+            tool_used: true,
+            route: Some(Route::NoKnowledge),
+            retrieval_status: Some(RetrievalStatus::NoKnowledge),
+            ..RagTrace::default()
+        })),
+        ..ToolOutcome::default()
+    }
+}
+
+/// A search that asks which of two products is meant.
+pub fn asks() -> ToolOutcome {
+    ToolOutcome {
+        text: "NEEDS_SCOPE_SELECTION".into(),
+        status: "ok".into(),
+        summary: "two products".into(),
+        question: Some(question()),
+        trace: Some(Box::new(RagTrace { tool_used: true, ..RagTrace::default() })),
+        evidence: None,
+    }
+}
+
+pub fn question() -> Question {
+    let option = |id: &str, label: &str| Choice {
+        id: id.into(),
+        label: label.into(),
+        aliases: vec![],
+        evidence_count: 2,
+        filter: OptionFilter {
+            facet: Facet::Subject,
+            value: label.into(),
+            documents: vec![DocumentId::from_uuid(uuid::Uuid::from_u128(7))],
+        },
+    };
+    Question {
+        route: Route::ScopeSelect,
+        prompt: "Which product do you mean?".into(),
+        options: vec![option("00000001", "Aurora X1"), option("00000002", "Borealis Z9")],
+        missing_slots: vec![],
+        original_question: "How long is the warranty?".into(),
+        rewrite_count: 0,
+    }
+}
+
+pub fn passage(n: u32, text: &str) -> Passage {
+    let id = uuid::Uuid::from_u128(u128::from(n));
+    Passage {
+        filename: format!("file{n}.md"),
+        page_number: None,
+        text: text.into(),
+        score: 1.0,
+        rrf_rank: n,
+        rerank_score: None,
+        chunk_id: ChunkId::from_uuid(id),
+        document_id: DocumentId::from_uuid(id),
+        version: 1,
+        start: 0,
+        end: i64::try_from(text.chars().count()).unwrap(),
+        dense_score: None,
+        lexical_score: None,
+        section: None,
+        header: None,
+        level: 3,
+        title: None,
+        facets: Facets::default(),
+    }
+}
+
+/// The service and everything around it. Dropping it checks that the model was asked properly.
+pub struct Harness {
+    pub chat: Chat,
+    pub store: Storage,
+    pub model: Arc<ScriptedModel>,
+    pub search: Arc<ScriptedSearch>,
+    pub clock: Arc<TestClock>,
+    pub faults: Faults,
+    pub user: User,
+    folder: Arc<TempDir>,
+    retrieval: Arc<Retrieval>,
+    tool: Arc<dyn Tool>,
+}
+
+/// What a harness is put together from.
+struct Parts {
+    store: Storage,
+    folder: Arc<TempDir>,
+    clock: Arc<TestClock>,
+    user: User,
+    model: Arc<ScriptedModel>,
+    search: Arc<ScriptedSearch>,
+    retrieval: Arc<Retrieval>,
+    tool: Arc<dyn Tool>,
+}
+
+fn as_port(clock: &Arc<TestClock>) -> Arc<dyn Clock> {
+    Arc::clone(clock) as Arc<dyn Clock>
+}
+
+impl Harness {
+    /// A fresh one.
+    pub async fn new(model: Arc<ScriptedModel>, search: Arc<ScriptedSearch>) -> Self {
+        Self::with(model, search, |_| {}).await
+    }
+
+    /// A fresh one with other bounds.
+    pub async fn with(
+        model: Arc<ScriptedModel>,
+        search: Arc<ScriptedSearch>,
+        change: impl FnOnce(&mut ChatConfig),
+    ) -> Self {
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        let clock = Arc::new(TestClock(AtomicI64::new(1_767_323_045_678)));
+        let store = open(&folder, &clock).await;
+        let user = User {
+            id: UserId::at(clock.now()),
+            name: "ann".into(),
+            role: Role::User,
+            password_hash: "-".into(),
+            auth_epoch: 0,
+            disabled_at: None,
+            created_at: clock.now(),
+        };
+        store.add_user(&user, "ann").await.unwrap();
+        let retrieval = knowledge::empty(&store, &as_port(&clock));
+        let tool = Arc::clone(&search) as Arc<dyn Tool>;
+        Self::over(Parts { store, folder, clock, user, model, search, retrieval, tool }, "boot1", change)
+    }
+
+    /// A fresh one with the real knowledge tool over these files.
+    pub async fn over_files(model: Arc<ScriptedModel>, files: &[(&str, &str)]) -> Self {
+        let bare = Self::new(model, ScriptedSearch::new([])).await;
+        let retrieval = knowledge::library(&bare.store, &as_port(&bare.clock), bare.folder.path(), files).await;
+        let tool = Arc::new(KnowledgeTool::new(Arc::clone(&retrieval)));
+        Self::over(Parts { retrieval, tool, ..bare.parts() }, "boot1", |_| {})
+    }
+
+    fn parts(&self) -> Parts {
+        Parts {
+            store: self.store.clone(),
+            folder: Arc::clone(&self.folder),
+            clock: Arc::clone(&self.clock),
+            user: self.user.clone(),
+            model: Arc::clone(&self.model),
+            search: Arc::clone(&self.search),
+            retrieval: Arc::clone(&self.retrieval),
+            tool: Arc::clone(&self.tool),
+        }
+    }
+
+    fn over(parts: Parts, boot: &str, change: impl FnOnce(&mut ChatConfig)) -> Self {
+        let Parts { store, folder, clock, user, model, search, retrieval, tool } = parts;
+        let faults = Faults::default();
+        let mut config = ChatConfig::new("node", boot);
+        change(&mut config);
+        let ports = ChatPorts {
+            chats: Arc::new(FaultyChats { inner: Arc::new(store.clone()), faults: faults.clone() }),
+            memory: Arc::new(store.clone()),
+            documents: Arc::new(store.clone()),
+            clock: as_port(&clock),
+            chat_model: Arc::clone(&model) as Arc<dyn ChatModel>,
+            fast: None,
+            retrieval: Arc::clone(&retrieval),
+            tools: Registry::new(vec![Arc::clone(&tool)]),
+        };
+        Self { chat: Chat::new(ports, config), store, model, search, clock, faults, user, folder, retrieval, tool }
+    }
+
+    /// Another start of the process over the same data, as after a crash: nothing of this one was ended.
+    pub async fn after_crash(&self, model: Arc<ScriptedModel>, search: Arc<ScriptedSearch>) -> Self {
+        let tool = Arc::clone(&search) as Arc<dyn Tool>;
+        let restarted = Self::over(Parts { model, search, tool, ..self.parts() }, "boot2", |_| {});
+        restarted.chat.recover().await;
+        restarted
+    }
+
+    pub fn submission(&self, message: &str) -> Submission {
+        Submission {
+            user: self.user.clone(),
+            session_name: Some("s1".into()),
+            request: TurnRequest { message: message.into(), ..TurnRequest::default() },
+            idempotency: None,
+            request_id: Some("req".into()),
+        }
+    }
+
+    pub async fn start(&self, message: &str) -> Result<Turn, StartError> {
+        self.chat.start(self.submission(message)).await
+    }
+
+    /// The whole turn that `message` starts, as its frames.
+    pub async fn frames(&self, message: &str) -> Vec<Value> {
+        self.start(message).await.unwrap().watch.map(|frame| plain(&frame)).collect().await
+    }
+
+    /// The whole turn that `message` starts, as its result.
+    pub async fn ask(&self, message: &str) -> TurnResult {
+        self.start(message).await.unwrap().finish().await.unwrap()
+    }
+
+    /// The same for a reply with a `hitl` part.
+    pub async fn reply(&self, message: &str, hitl: HitlReply) -> Result<Turn, StartError> {
+        let mut submission = self.submission(message);
+        submission.request.hitl = Some(hitl);
+        self.chat.start(submission).await
+    }
+
+    /// `who: text (status)` of every message of the session.
+    pub async fn history(&self) -> Vec<String> {
+        let conversation = self.chat.session(self.user.id, "s1", 1000).await.unwrap();
+        conversation
+            .messages
+            .iter()
+            .map(|message| format!("{:?}: {} ({})", message.kind, message.content, message.status.as_str()))
+            .collect()
+    }
+
+    /// States of the questions of the session, oldest first.
+    pub async fn questions(&self) -> Vec<(u32, &'static str)> {
+        let session = self.store.session(self.user.id, "s1").await.unwrap();
+        let Some(leaf) = session.active_leaf else { return vec![] };
+        let branch = self.store.branch(session.id, leaf, 1000).await.unwrap();
+        branch
+            .iter()
+            .filter_map(|message| message.pending.as_ref())
+            .map(|pending| (pending.round, pending.status.as_str()))
+            .collect()
+    }
+
+    /// What the store holds of a run's log, past the service's memory.
+    pub async fn store_log(&self, run: RunId) -> Vec<String> {
+        let batches = self.store.frames(run, 0, 1000).await.unwrap();
+        batches
+            .into_iter()
+            .flat_map(|batch| String::from_utf8(batch.lines).unwrap().lines().map(str::to_owned).collect::<Vec<_>>())
+            .collect()
+    }
+
+    /// The log of a run, as frames.
+    pub async fn log(&self, run: RunId) -> Vec<Value> {
+        let watch = self.chat.watch(self.user.id, run, 0).await.unwrap();
+        watch.map(|frame| plain(&frame)).collect().await
+    }
+}
+
+impl Drop for Harness {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(self.model.violations(), Vec::<String>::new());
+        }
+    }
+}
+
+async fn open(folder: &TempDir, clock: &Arc<TestClock>) -> Storage {
+    let engine = Engine::Sqlite { folder: folder.path().to_owned() };
+    Storage::open(Options { engine, clock: as_port(clock) }).await.unwrap()
+}
+
+/// A frame without what differs from run to run: times are 0, ids are named by what they are.
+pub fn plain(frame: &Frame) -> Value {
+    let mut value: Value = serde_json::from_slice(&frame.json).unwrap();
+    assert_eq!((value["type"].as_str(), value["seq"].as_u64()), (Some(frame.kind), Some(frame.seq)));
+    value.as_object_mut().unwrap().remove("run_id");
+    redact(&mut value);
+    value
+}
+
+fn redact(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            for (key, inner) in object.iter_mut() {
+                if key.ends_with("_ms") || key == "tokens_per_second" {
+                    *inner = json!(0);
+                } else if inner.as_str().is_some_and(|text| text.parse::<Id<()>>().is_ok()) {
+                    *inner = json!(format!("<{key}>"));
+                } else {
+                    redact(inner);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(redact),
+        _ => {}
+    }
+}
+
+/// `type` of each frame, runs of equal ones once.
+pub fn kinds(frames: &[Value]) -> Vec<&str> {
+    let mut kinds: Vec<&str> = frames.iter().map(|frame| frame["type"].as_str().unwrap()).collect();
+    kinds.dedup();
+    kinds
+}

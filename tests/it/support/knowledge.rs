@@ -1,0 +1,126 @@
+//! Documents that can be searched for real: read, cut, embedded and indexed as uploads are.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use askback::{
+    adapters::{
+        blobs::LocalBlobs,
+        embed::builtin::Builtin,
+        extract::{file_type, read},
+        storage::Storage,
+        vector::embedded::EmbeddedIndex,
+    },
+    domain::{
+        error::{EngineError, ExtractError},
+        extract::{Extracted, Extractor, FileType},
+        index::{Embedder, VectorIndex},
+        job::JobState,
+        knowledge::Submitted,
+        time::Clock,
+    },
+    services::{
+        ingest::{Ingest, Ports, WorkerConfig},
+        retrieval::{Retrieval, RetrievalConfig, search::Search},
+    },
+};
+use async_trait::async_trait;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// Reads files on the caller's thread; the tests' own files are not hostile.
+struct InProcess;
+
+#[async_trait]
+impl Extractor for InProcess {
+    fn name(&self) -> &str {
+        "in-process"
+    }
+
+    fn file_type(&self, filename: &str) -> Option<FileType> {
+        file_type(filename)
+    }
+
+    async fn extract(&self, path: &Path, filename: &str) -> Result<Extracted, ExtractError> {
+        read(&std::fs::read(path).unwrap(), filename, 1 << 30)
+    }
+}
+
+/// An embedder for tests that search nothing, or by words alone: no text has a direction.
+struct Wordless;
+
+#[async_trait]
+impl Embedder for Wordless {
+    fn name(&self) -> &str {
+        "none"
+    }
+
+    fn dims(&self) -> usize {
+        1
+    }
+
+    fn weight(&self) -> f32 {
+        0.0
+    }
+
+    async fn passages(&self, texts: &[String]) -> Result<Vec<Option<Vec<f32>>>, EngineError> {
+        Ok(vec![None; texts.len()])
+    }
+
+    async fn query(&self, _: &str) -> Result<Option<Vec<f32>>, EngineError> {
+        Ok(None)
+    }
+}
+
+/// Retrieval over no documents.
+pub fn empty(store: &Storage, clock: &Arc<dyn Clock>) -> Arc<Retrieval> {
+    let embedder = Arc::new(Wordless);
+    retrieval(store, clock, Arc::new(EmbeddedIndex::new(embedder.dims())), embedder)
+}
+
+/// Retrieval over these files, by name and content, in the collection `default`.
+pub async fn library(store: &Storage, clock: &Arc<dyn Clock>, folder: &Path, files: &[(&str, &str)]) -> Arc<Retrieval> {
+    let embedder: Arc<dyn Embedder> = Arc::new(Builtin::load().unwrap());
+    let index = Arc::new(EmbeddedIndex::new(embedder.dims()));
+    let ports = Ports {
+        documents: Arc::new(store.clone()),
+        jobs: Arc::new(store.clone()),
+        blobs: Arc::new(LocalBlobs::open(&folder.join("blobs")).unwrap()),
+        index: Arc::clone(&index) as Arc<dyn VectorIndex>,
+        embedder: Arc::clone(&embedder),
+        extractor: Arc::new(InProcess),
+        clock: Arc::clone(clock),
+    };
+    let config = WorkerConfig { poll: Duration::from_millis(20), ..WorkerConfig::new("library") };
+    let ingest = Ingest::new(ports, config);
+    let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+    ingest.start(&tasks, &stop).await.unwrap();
+    for (name, content) in files {
+        let path = folder.join("upload");
+        std::fs::write(&path, content).unwrap();
+        let Submitted::Queued { job, .. } = ingest.submit(None, "default", name, &path).await.unwrap() else {
+            panic!()
+        };
+        let job = ingest.wait(job, Duration::from_secs(60)).await.unwrap();
+        assert_eq!((job.state, job.error), (JobState::Completed, None));
+    }
+    stop.cancel();
+    tasks.close();
+    tasks.wait().await;
+    retrieval(store, clock, index, embedder)
+}
+
+fn retrieval(
+    store: &Storage,
+    clock: &Arc<dyn Clock>,
+    index: Arc<dyn VectorIndex>,
+    embedder: Arc<dyn Embedder>,
+) -> Arc<Retrieval> {
+    Arc::new(Retrieval {
+        search: Search::new(index, embedder),
+        documents: Arc::new(store.clone()),
+        clock: Arc::clone(clock),
+        reranker: None,
+        fast: None,
+        grade: None,
+        config: RetrievalConfig::default(),
+    })
+}
