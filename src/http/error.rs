@@ -19,7 +19,7 @@ use crate::{
 /// What a handler fails with.
 #[derive(Debug)]
 pub(crate) struct ApiError {
-    problem: Problem,
+    problem: Box<Problem>,
     retry_after: Option<Duration>,
     /// For the log alone.
     cause: Option<String>,
@@ -119,7 +119,7 @@ impl ApiError {
 
 impl From<Problem> for ApiError {
     fn from(problem: Problem) -> Self {
-        Self { problem, retry_after: None, cause: None }
+        Self { problem: Box::new(problem), retry_after: None, cause: None }
     }
 }
 
@@ -255,9 +255,7 @@ impl IntoResponse for ApiError {
             let seconds = wait.as_millis().div_ceil(1000).max(1);
             insert(&mut response, header::RETRY_AFTER, &seconds.to_string());
         }
-        response
-            .extensions_mut()
-            .insert(Unwritten { problem: Arc::new(self.problem), cause: self.cause.map(Into::into) });
+        response.extensions_mut().insert(Unwritten { problem: self.problem.into(), cause: self.cause.map(Into::into) });
         response
     }
 }

@@ -31,7 +31,7 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) -> io::Result<()> {
     let shutdown = app.shutdown.clone();
     let router = router(app);
     let room = Arc::new(Semaphore::new(limits.connections));
-    let connections = TaskTracker::new();
+    let (connections, late) = (TaskTracker::new(), TaskTracker::new());
     let closed = CancellationToken::new();
 
     let accept = async {
@@ -39,8 +39,18 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) -> io::Result<()> {
             let permit = Arc::clone(&room).acquire_owned().await.map_err(io::Error::other)?;
             match listener.accept().await {
                 Ok((stream, peer)) => {
-                    let connection = Connection { router: router.clone(), peer: Peer(peer), permit };
-                    connections.spawn(connection.run(stream, limits.clone(), shutdown.clone(), closed.clone()));
+                    let is_late = shutdown.is_cancelled();
+                    let connection = Connection {
+                        router: router.clone(),
+                        peer: Peer(peer),
+                        limits: limits.clone(),
+                        // One that comes late is not asked to end: it has one answer to come, and that says why.
+                        shutdown: if is_late { CancellationToken::new() } else { shutdown.clone() },
+                        keep_alive: !is_late,
+                        closed: closed.clone(),
+                        permit,
+                    };
+                    if is_late { &late } else { &connections }.spawn(connection.run(stream));
                 }
                 Err(error) if is_about_one_connection(&error) => {}
                 // Out of files: waiting lets connections end. The listener itself stays good.
@@ -58,27 +68,35 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) -> io::Result<()> {
     }
     // Still accepting: whoever comes during the drain is told why, instead of being refused by the kernel.
     connections.close();
+    late.close();
     tokio::select! {
         failed = &mut accept => return failed,
         () = connections.wait() => {}
         () = tokio::time::sleep(limits.drain) => {
             tracing::warn!(open = connections.len(), "closing connections that did not end in time");
-            closed.cancel();
-            connections.wait().await;
         }
     }
+    closed.cancel();
+    connections.wait().await;
+    late.wait().await;
     Ok(())
 }
 
 struct Connection {
     router: Router,
     peer: Peer,
+    limits: Limits,
+    keep_alive: bool,
+    /// From here on it ends after the request at hand.
+    shutdown: CancellationToken,
+    /// From here on it is closed, whatever is at hand.
+    closed: CancellationToken,
     permit: OwnedSemaphorePermit,
 }
 
 impl Connection {
-    async fn run(self, stream: TcpStream, limits: Limits, shutdown: CancellationToken, closed: CancellationToken) {
-        let Self { router, peer, permit } = self;
+    async fn run(self, stream: TcpStream) {
+        let Self { router, peer, limits, keep_alive, shutdown, closed, permit } = self;
         // Frames are small and must not wait for each other.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "no delay-free connection");
@@ -96,16 +114,18 @@ impl Connection {
                 .timer(TokioTimer::new())
                 .header_read_timeout(limits.read_timeout)
                 .max_buf_size(head_buffer)
+                .keep_alive(keep_alive)
                 .serve_connection(TokioIo::new(stream), service)
         );
-        let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = shutdown.cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                tokio::select! {
-                    ended = connection.as_mut() => ended,
-                    () = closed.cancelled() => Ok(()),
+        let mut is_ending = false;
+        let ended = loop {
+            tokio::select! {
+                ended = connection.as_mut() => break ended,
+                () = shutdown.cancelled(), if !is_ending => {
+                    is_ending = true;
+                    connection.as_mut().graceful_shutdown();
                 }
+                () = closed.cancelled() => break Ok(()),
             }
         };
         if let Err(error) = ended {

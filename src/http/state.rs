@@ -72,8 +72,6 @@ pub struct Component {
 pub struct Limits {
     /// Bytes of a JSON body.
     pub json_bytes: usize,
-    /// Characters of a message.
-    pub message_chars: usize,
     /// Bytes of an uploaded file.
     pub upload_bytes: u64,
     /// Bytes of a request's headers.
@@ -94,7 +92,6 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             json_bytes: 1 << 20,
-            message_chars: 32_000,
             upload_bytes: 100 << 20,
             header_bytes: 16 << 10,
             requests: 1024,

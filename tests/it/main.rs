@@ -14,6 +14,7 @@
 mod cli;
 mod contract;
 mod eval;
+mod http;
 mod ingest;
 mod llm;
 mod support;

@@ -17,9 +17,9 @@ use crate::{
         extract::{Json, NamePath},
         state::App,
     },
+    services::ingest::LONGEST_NAME,
 };
 
-const MAX_NAME: usize = 120;
 const MAX_READERS: usize = 1000;
 
 /// Who may read a collection: everyone, or these users.
@@ -38,8 +38,8 @@ pub(in crate::http) struct ReadersBody {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct CollectionBody {
-    /// 1 to 120 characters, unique.
-    #[schema(min_length = 1, max_length = 120)]
+    /// 1 to 255 bytes, unique.
+    #[schema(min_length = 1, max_length = 255)]
     name: String,
     /// Everyone when absent.
     readers: Option<ReadersBody>,
@@ -91,7 +91,7 @@ pub(in crate::http) async fn create(
     State(app): State<Arc<App>>,
     Json(body): Json<CollectionBody>,
 ) -> Result<(StatusCode, axum::Json<CollectionView>)> {
-    check_name("name", &body.name)?;
+    check_name(&body.name)?;
     if find(&app, &body.name).await?.is_some() {
         return Err(ApiError::new(409, "name_taken", "There is a collection of this name."));
     }
@@ -142,14 +142,12 @@ async fn ids(app: &App, names: &[String]) -> Result<Vec<UserId>> {
     Ok(ids)
 }
 
-/// Refuses names of collections that are empty, too long or cannot be shown.
-pub(super) fn check_name(field: &str, name: &str) -> Result<()> {
-    let is_good = !name.is_empty()
-        && name.chars().nth(MAX_NAME).is_none()
-        && name.trim() == name
-        && !name.chars().any(char::is_control);
+/// Refuses names that an upload could not name, and those that cannot be shown.
+fn check_name(name: &str) -> Result<()> {
+    let is_good =
+        !name.is_empty() && name.len() <= LONGEST_NAME && name.trim() == name && !name.chars().any(char::is_control);
     if is_good {
         return Ok(());
     }
-    Err(ApiError::field(field, format!("must have 1 to {MAX_NAME} characters, none of them control characters")))
+    Err(ApiError::field("name", format!("must have 1 to {LONGEST_NAME} bytes, none of them control characters")))
 }

@@ -59,12 +59,14 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
     let mut source = serde_json::Deserializer::from_slice(body);
     let value = match serde_path_to_error::deserialize(&mut source) {
         Ok(value) => value,
-        // A wrong field is told only of JSON that is whole: what follows it must be sound too.
-        Err(error) if error.inner().is_data() => {
+        Err(error) => {
+            // A wrong field is told only of JSON that is whole, so what follows it must be sound too. The error's own
+            // class does not tell: a number in the place of a word counts as bad syntax there.
             check_syntax(body)?;
-            return Err(wrong::field(&error.path().to_string(), &error.inner().to_string()));
+            let inner = error.inner();
+            let message = if inner.is_data() { inner.to_string() } else { "has the wrong type".into() };
+            return Err(wrong::field(&error.path().to_string(), &message));
         }
-        Err(error) => return Err(malformed(error.inner())),
     };
     source.end().map_err(|error| malformed(&error))?;
     Ok(value)
@@ -133,6 +135,7 @@ mod tests {
             code(br#"{"text":"a","inner":{"colour":"green"}}"#),
             wrong("invalid_field", "inner.colour", &["red", "blue"])
         );
+        assert_eq!(code(br#"{"text":"a","inner":{"colour":1}}"#), wrong("invalid_field", "inner.colour", &[]));
         assert_eq!(code(br#"{"text":"a","text":"b"}"#), wrong("invalid_field", "text", &[]));
         assert_eq!(code(b"[]"), wrong("invalid_field", "body", &[]));
     }

@@ -1,5 +1,6 @@
 //! What the tests share.
 
+pub mod app;
 pub mod fake_openai;
 pub mod faults;
 pub mod harness;

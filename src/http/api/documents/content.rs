@@ -125,7 +125,7 @@ mod tests {
     fn names_of_all_scripts() {
         assert_eq!(
             disposition("保修 \"1\".pdf"),
-            "attachment; filename=\"___1_.pdf\"; filename*=UTF-8''%E4%BF%9D%E4%BF%AE%20%221%22.pdf"
+            "attachment; filename=\"____1_.pdf\"; filename*=UTF-8''%E4%BF%9D%E4%BF%AE%20%221%22.pdf"
         );
     }
 }

@@ -1,0 +1,152 @@
+//! Documents on the wire.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::support::app::{Answer, TestApp, problem};
+
+const MANUAL: &str = "# Aurora X1\n\nThe warranty of the Aurora X1 lasts two years.\n\n保修期为两年。\n";
+
+#[tokio::test]
+async fn upload_list_read_delete() {
+    let app = TestApp::start().await;
+    let root = app.admin("root").await;
+    let uploaded = root.upload("保修 manual.md", MANUAL.as_bytes(), None).await;
+    assert_eq!(uploaded.status, StatusCode::OK, "{}", uploaded.text);
+    let uploaded = uploaded.json();
+    let id = uploaded["document_id"].as_str().unwrap();
+    assert_eq!((&uploaded["filename"], &uploaded["version"]), (&json!("保修 manual.md"), &json!(1)));
+    let chunks = uploaded["chunks_processed"].as_i64().unwrap();
+    assert!(chunks >= 1);
+
+    let mut listed = root.get("/documents?collection=default").await.json();
+    let document = &mut listed["documents"][0];
+    assert!(document["uploaded_at"].take().as_str().unwrap().ends_with('Z'));
+    let expected = json!({
+        "document_id": id, "filename": "保修 manual.md", "file_type": "Markdown", "collection": "default", "version": 1,
+        "chunk_count": chunks, "uploaded_at": null, "status": "ready", "warnings": [],
+    });
+    assert_eq!(*document, expected);
+    assert_eq!(root.get("/documents?collection=other").await.json()["documents"], json!([]));
+
+    // Readers may read what they may search.
+    let ada = app.user("ada").await;
+    let text = ada.get(&format!("/documents/{id}/text")).await.json();
+    assert!(text["text"].as_str().unwrap().contains("保修期为两年。"), "{text}");
+    let part = ada.get(&format!("/documents/{id}/text?start=2&end=8&version=1")).await.json();
+    let expected: String = text["text"].as_str().unwrap().chars().skip(2).take(6).collect();
+    assert_eq!(part, json!({"text": expected, "start": 2, "end": 8}));
+    for query in ["start=-1", "start=5&end=4", "start=0&end=200000"] {
+        let answer = ada.get(&format!("/documents/{id}/text?{query}")).await;
+        assert_eq!((answer.problem().0, answer.problem().1.as_str()), (422, "invalid_field"), "{query}");
+    }
+    assert_eq!(ada.get(&format!("/documents/{id}/text?version=2")).await.problem(), problem(404, "not_found", &[]));
+    let file = ada.get(&format!("/documents/{id}/content")).await;
+    assert_eq!(file.text, MANUAL);
+    assert_eq!(
+        file.header("content-disposition"),
+        "attachment; filename=\"___manual.md\"; filename*=UTF-8''%E4%BF%9D%E4%BF%AE%20manual.md"
+    );
+
+    let deleted = root.delete("/documents/%E4%BF%9D%E4%BF%AE%20manual.md").await.json();
+    assert_eq!((&deleted["filename"], &deleted["chunks_deleted"]), (&json!("保修 manual.md"), &json!(chunks)));
+    for path in ["text", "content"] {
+        let answer = ada.get(&format!("/documents/{id}/{path}")).await;
+        assert_eq!(answer.problem(), problem(404, "not_found", &[]), "{path} of a deleted document");
+    }
+}
+
+#[tokio::test]
+async fn jobs_tell_how_it_goes() {
+    let app = TestApp::start().await;
+    let root = app.admin("root").await;
+    let part = reqwest::multipart::Part::bytes(MANUAL.as_bytes()).file_name("manual.md");
+    let form = reqwest::multipart::Form::new().text("collection", "manuals").part("file", part);
+    let accepted = Answer::of(root.request(Method::POST, "/documents/upload/async").multipart(form)).await;
+    assert_eq!(accepted.status, StatusCode::ACCEPTED, "{}", accepted.text);
+    let job = accepted.json()["job_id"].as_str().unwrap().to_owned();
+    app.app.ingest.wait(job.parse().unwrap(), std::time::Duration::from_secs(60)).await.unwrap();
+    let done = root.get(&format!("/documents/upload/jobs/{job}")).await.json();
+    assert_eq!(
+        (&done["status"], &done["filename"], &done["error"]),
+        (&json!("completed"), &json!("manual.md"), &Value::Null)
+    );
+    let keys: Vec<&str> = done["steps"].as_array().unwrap().iter().map(|step| step["key"].as_str().unwrap()).collect();
+    assert_eq!(keys, ["upload", "cleanup", "parse", "parent_store", "vector_store"]);
+    assert_eq!(root.get("/documents/upload/jobs").await.json()["jobs"], json!([done]));
+
+    root.upload("manual.md", MANUAL.as_bytes(), None).await;
+    let ambiguous = root.delete("/documents/manual.md").await;
+    assert_eq!(ambiguous.problem(), problem(409, "ambiguous_name", &["collection"]));
+    assert_eq!(ambiguous.json()["errors"][0]["valid"], json!(["default", "manuals"]));
+
+    let deleting = root.delete("/documents/delete/async/manual.md?collection=manuals").await;
+    assert_eq!(deleting.status, StatusCode::ACCEPTED);
+    let job = deleting.json()["job_id"].as_str().unwrap().to_owned();
+    app.app.ingest.wait(job.parse().unwrap(), std::time::Duration::from_secs(60)).await.unwrap();
+    let done = root.get(&format!("/documents/delete/jobs/{job}")).await.json();
+    assert_eq!(done["status"], "completed", "{done}");
+    let other_kind = root.get(&format!("/documents/upload/jobs/{job}")).await;
+    assert_eq!(other_kind.problem(), problem(404, "not_found", &[]));
+    assert_eq!(root.get("/documents?collection=manuals").await.json()["documents"], json!([]));
+}
+
+#[tokio::test]
+async fn files_that_cannot_be_read() {
+    let app = TestApp::start().await;
+    let root = app.admin("root").await;
+    for (name, bytes, expected) in [
+        ("empty.txt", b"".as_slice(), problem(422, "empty_file", &[])),
+        ("blank.txt", b" \n\n", problem(422, "empty_file", &[])),
+        ("not.pdf", b"this is no PDF", problem(422, "malformed", &[])),
+        ("photo.jpg", b"\xff\xd8\xff", problem(415, "unsupported_media_type", &[])),
+    ] {
+        assert_eq!(root.upload(name, bytes, None).await.problem(), expected, "{name}");
+    }
+    assert_eq!(std::fs::read_dir(app.folder.join("uploads")).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn forms_that_are_none() {
+    let app = TestApp::start().await;
+    let root = app.admin("root").await;
+    let send = |content_type: &'static str, body: &'static str| {
+        Answer::of(root.request(Method::POST, "/documents/upload").header("content-type", content_type).body(body))
+    };
+    let form = "multipart/form-data; boundary=b";
+    assert_eq!(send("application/json", "{}").await.problem(), problem(415, "unsupported_media_type", &[]));
+    assert_eq!(send(form, "--b--\r\n").await.problem(), problem(422, "invalid_field", &["file"]));
+    assert_eq!(send(form, "--b\r\ncontent-disp").await.problem(), problem(400, "malformed_form", &[]));
+    let part = |head: &str| format!("--b\r\nContent-Disposition: form-data; {head}\r\n\r\nx\r\n--b--\r\n");
+    for (head, expected) in [
+        ("name=\"file\"", problem(422, "invalid_field", &["file"])),
+        ("name=\"files\"; filename=\"a.txt\"", problem(422, "unknown_field", &["files"])),
+    ] {
+        let request = root.request(Method::POST, "/documents/upload").header("content-type", form).body(part(head));
+        assert_eq!(Answer::of(request).await.problem(), expected, "{head}");
+    }
+}
+
+#[tokio::test]
+async fn who_may_read_a_collection() {
+    let app = TestApp::start().await;
+    let (root, ada, bea) = (app.admin("root").await, app.user("ada").await, app.user("bea").await);
+    let made = root.post("/collections", json!({"name": "人事", "readers": {"users": ["BEA"]}})).await;
+    assert_eq!((made.status, made.json()["visibility"].clone()), (StatusCode::CREATED, json!("listed")));
+    let again = root.post("/collections", json!({"name": "人事"})).await;
+    assert_eq!(again.problem(), problem(409, "name_taken", &[]));
+    let unknown = root.post("/collections", json!({"name": "x", "readers": {"users": ["nobody"]}})).await;
+    assert_eq!(unknown.problem(), problem(422, "invalid_field", &["readers.users[0]"]));
+
+    let id =
+        root.upload("pay.md", MANUAL.as_bytes(), Some("人事")).await.json()["document_id"].as_str().unwrap().to_owned();
+    let path = format!("/documents/{id}/text");
+    assert_eq!(bea.get(&path).await.status, StatusCode::OK);
+    assert_eq!(ada.get(&path).await.problem(), problem(404, "not_found", &[]));
+    assert_eq!(root.get(&path).await.problem(), problem(404, "not_found", &[]), "admins read by the same rule");
+    let opened = root.patch("/collections/%E4%BA%BA%E4%BA%8B", json!({"readers": {"everyone": true}})).await;
+    assert_eq!(opened.json()["visibility"], "everyone");
+    assert_eq!(ada.get(&path).await.status, StatusCode::OK);
+    let unknown = root.patch("/collections/nothing", json!({"readers": {"everyone": true}})).await;
+    assert_eq!(unknown.problem(), problem(404, "not_found", &[]));
+}

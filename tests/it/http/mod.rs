@@ -1,0 +1,9 @@
+//! The doors, from outside.
+
+mod accounts;
+mod bad_input;
+mod chat;
+mod document;
+mod documents;
+mod privacy;
+mod server;
