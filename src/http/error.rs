@@ -10,7 +10,7 @@ use axum::{
 use crate::{
     domain::{
         chat::Refused,
-        error::{ExtractError, StoreError},
+        error::{ExtractError, StoreError, TurnError},
         problem::{FieldError, Problem},
     },
     services::{auth::AuthError, chat::StartError, ingest::IngestError},
@@ -211,6 +211,12 @@ impl From<Refused> for ApiError {
             }
             Refused::Store(error) => error.into(),
         }
+    }
+}
+
+impl From<TurnError> for ApiError {
+    fn from(error: TurnError) -> Self {
+        Self::from(error.problem()).because(error.to_string())
     }
 }
 

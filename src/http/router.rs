@@ -19,7 +19,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use utoipa_swagger_ui::SwaggerUi;
 
 use super::{
-    api::{auth, chat, collections, documents, health, jobs, runs, sessions},
+    api::{auth, chat, collections, documents, health, jobs, runs, search, sessions},
     error::ApiError,
     guard, openapi,
     state::App,
@@ -50,6 +50,7 @@ fn signed_in() -> Routes {
         .routes(routes!(runs::stop))
         .routes(routes!(sessions::list))
         .routes(routes!(sessions::read, sessions::delete))
+        .routes(routes!(search::search))
         .routes(routes!(documents::text))
         .routes(routes!(documents::content))
 }

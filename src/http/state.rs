@@ -15,7 +15,7 @@ use crate::{
         knowledge::{BlobStore, DocumentStore},
         time::Clock,
     },
-    services::{auth::Accounts, chat::Chat, ingest::Ingest},
+    services::{auth::Accounts, chat::Chat, ingest::Ingest, retrieval::Retrieval},
 };
 
 /// Everything that a handler may reach. Made by boot, shared by all requests.
@@ -26,6 +26,8 @@ pub struct App {
     pub chat: Chat,
     /// What becomes of a turn whose watchers left, when the request does not say.
     pub on_disconnect: OnDisconnect,
+    /// Finds passages without a model.
+    pub retrieval: Arc<Retrieval>,
     /// Takes documents in and removes them.
     pub ingest: Ingest,
     /// Collections and documents, for reading and for who may read.

@@ -91,9 +91,10 @@ fn problem_of(response: &mut Response) -> Option<Unwritten> {
 }
 
 fn log(unwritten: &Unwritten) {
-    let Problem { status, code, .. } = &*unwritten.problem;
+    let Problem { status, code, run_id, .. } = &*unwritten.problem;
     let cause = unwritten.cause.as_deref().unwrap_or_default();
-    if *status >= 500 {
+    // How a run failed is in the log already, with its cause.
+    if *status >= 500 && run_id.is_none() {
         tracing::error!(status, code, cause, "failed");
     } else {
         tracing::info!(status, code, cause, "refused");

@@ -7,8 +7,8 @@
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::disallowed_methods,
-    unreachable_pub,
-    missing_docs
+    missing_docs,
+    unreachable_pub
 )]
 
 mod cli;

@@ -138,7 +138,8 @@ fn id_of<T>(text: &str) -> Result<crate::domain::id::Id<T>> {
     text.parse().map_err(|_| ApiError::not_found())
 }
 
-fn check_text(field: &str, text: &str, most: usize) -> Result<()> {
+/// Refuses a text that is empty, too long, or holds NUL.
+pub(super) fn check_text(field: &str, text: &str, most: usize) -> Result<()> {
     if text.is_empty() || text.chars().nth(most).is_some() {
         return Err(ApiError::field(field, format!("must have 1 to {most} characters")));
     }
@@ -148,7 +149,8 @@ fn check_text(field: &str, text: &str, most: usize) -> Result<()> {
     Ok(())
 }
 
-fn check_list<'a>(field: &str, texts: impl Iterator<Item = &'a str>) -> Result<()> {
+/// Refuses a list that is too long or holds an unusable text.
+pub(super) fn check_list<'a>(field: &str, texts: impl Iterator<Item = &'a str>) -> Result<()> {
     for (position, text) in texts.enumerate() {
         if position == MAX_LISTED {
             return Err(ApiError::field(field, format!("must have at most {MAX_LISTED} items")));

@@ -7,4 +7,5 @@ pub(super) mod documents;
 pub(super) mod health;
 pub(super) mod jobs;
 pub(super) mod runs;
+pub(super) mod search;
 pub(super) mod sessions;

@@ -144,6 +144,26 @@ async fn who_may_read_a_collection() {
     assert_eq!(bea.get(&path).await.status, StatusCode::OK);
     assert_eq!(ada.get(&path).await.problem(), problem(404, "not_found", &[]));
     assert_eq!(root.get(&path).await.problem(), problem(404, "not_found", &[]), "admins read by the same rule");
+    let search = |client: &crate::support::app::As, body: Value| {
+        let (client, body) = (client.clone(), body);
+        async move {
+            let found = client.post("/search", body).await.json();
+            let names = found["passages"].as_array().unwrap_or_else(|| panic!("{found}")).iter();
+            names.map(|passage| passage["filename"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        }
+    };
+    let query = json!({"query": "保修期", "top_k": 1});
+    assert_eq!(search(&bea, query.clone()).await, ["pay.md"]);
+    assert_eq!(search(&ada, query.clone()).await, [""; 0]);
+    assert_eq!(search(&ada, json!({"query": "保修期", "filter": {"document_ids": [id]}})).await, [""; 0]);
+    assert_eq!(search(&bea, json!({"query": "保修期", "collections": ["default"]})).await, [""; 0]);
+    for (body, expected) in [
+        (json!({"query": " "}), problem(422, "invalid_field", &["query"])),
+        (json!({"query": "a", "top_k": 0}), problem(422, "invalid_field", &["top_k"])),
+        (json!({"query": "a", "filter": {"page": 1}}), problem(422, "unknown_field", &["filter.page"])),
+    ] {
+        assert_eq!(bea.post("/search", body).await.problem(), expected);
+    }
     let opened = root.patch("/collections/%E4%BA%BA%E4%BA%8B", json!({"readers": {"everyone": true}})).await;
     assert_eq!(opened.json()["visibility"], "everyone");
     assert_eq!(ada.get(&path).await.status, StatusCode::OK);

@@ -23,11 +23,10 @@ use askback::{
     },
     domain::{
         chat::OnDisconnect,
-        index::Embedder,
+        index::{Embedder, VectorIndex},
         knowledge::{BlobStore, DocumentStore},
         model::ChatModel,
         time::{Clock, Millis},
-        tool::Tool,
     },
     http::{self, App, Component, Limits},
     services::{
@@ -35,6 +34,7 @@ use askback::{
         auth::{Accounts, AuthConfig, Hashing, SigningSecret, new_signing_secret},
         chat::{Chat, ChatConfig, ChatPorts},
         ingest::{Ingest, Ports, WorkerConfig},
+        retrieval::{KnowledgeTool, Retrieval, RetrievalConfig, search::Search},
     },
 };
 use futures::FutureExt as _;
@@ -72,7 +72,8 @@ pub struct Setup {
     pub secret: String,
     pub login_burst: u32,
     pub max_running: usize,
-    pub tools: Vec<Arc<dyn Tool>>,
+    /// Answers in place of the scripted server's model.
+    pub model: Option<Arc<dyn ChatModel>>,
     pub script: Vec<Reply>,
 }
 
@@ -83,7 +84,7 @@ impl Default for Setup {
             secret: secrecy::ExposeSecret::expose_secret(&new_signing_secret()).to_owned(),
             login_burst: 5,
             max_running: 16,
-            tools: Vec::new(),
+            model: None,
             script: Vec::new(),
         }
     }
@@ -129,17 +130,28 @@ impl TestApp {
         let limits =
             ModelLimits { connect: wait, first_token: wait, between_tokens: wait, total: wait * 4, retries: 0 };
         let client = Client::new(&model.base_url, None, limits).unwrap();
-        let chat_model: Arc<dyn ChatModel> = Arc::new(OpenAiChat::new(client, "scripted".into()));
+        let scripted = Arc::new(OpenAiChat::new(client, "scripted".into()));
+        let chat_model: Arc<dyn ChatModel> = setup.model.unwrap_or(scripted);
         let embedder: Arc<dyn Embedder> = Arc::new(Builtin::load().unwrap());
         let extractor =
             Arc::new(Isolated { program: env!("CARGO_BIN_EXE_askback").into(), limits: ExtractLimits::default() });
+        let index: Arc<dyn VectorIndex> = Arc::new(EmbeddedIndex::new(embedder.dims()));
+        let retrieval = Arc::new(Retrieval {
+            search: Search::new(index.clone(), embedder.clone()),
+            documents: documents.clone(),
+            clock: port.clone(),
+            reranker: None,
+            fast: None,
+            grade: None,
+            config: RetrievalConfig::default(),
+        });
         let (tasks, shutdown) = (TaskTracker::new(), CancellationToken::new());
         let ingest = Ingest::new(
             Ports {
                 documents: documents.clone(),
                 jobs: store.clone(),
                 blobs: blobs.clone(),
-                index: Arc::new(EmbeddedIndex::new(embedder.dims())),
+                index,
                 embedder,
                 extractor: extractor.clone(),
                 clock: port.clone(),
@@ -155,7 +167,7 @@ impl TestApp {
                 clock: port.clone(),
                 chat_model,
                 fast: None,
-                tools: Registry::new(setup.tools),
+                tools: Registry::new(vec![Arc::new(KnowledgeTool::new(retrieval.clone()))]),
             },
             ChatConfig { max_running: setup.max_running, ..ChatConfig::new("test", "1") },
         );
@@ -174,6 +186,7 @@ impl TestApp {
             accounts: Accounts::new(store, port.clone(), config).unwrap(),
             chat,
             on_disconnect: OnDisconnect::Continue,
+            retrieval,
             ingest,
             documents,
             blobs,
