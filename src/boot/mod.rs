@@ -261,6 +261,7 @@ impl Node {
                 OnDisconnect::Continue => chat::OnDisconnect::Continue,
                 OnDisconnect::Cancel => chat::OnDisconnect::Cancel,
             },
+            retrieval,
             ingest,
             documents,
             blobs,
@@ -269,7 +270,6 @@ impl Node {
             uploads,
             limits: http::Limits {
                 json_bytes: config.server.body_limit,
-                message_chars: config.turn.message_limit,
                 upload_bytes: config.ingest.upload_limit,
                 header_bytes: config.server.header_limit,
                 drain: config.server.shutdown,
