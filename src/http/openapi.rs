@@ -4,7 +4,7 @@ use utoipa::{
     OpenApi, ToSchema as _,
     openapi::{
         Content, Ref, RefOr, ResponseBuilder,
-        path::Operation,
+        path::{Operation, PathItem},
         security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
     },
 };
@@ -45,8 +45,14 @@ pub(super) fn guarded<S: Clone + Send + Sync + 'static>(mut router: OpenApiRoute
     router
 }
 
-/// Adds what every route may answer, and the shape of all errors.
+/// Adds what every route may answer, the shape of all errors, and a name for each operation.
 pub(super) fn complete(document: &mut utoipa::openapi::OpenApi) {
+    for (path, item) in &mut document.paths.paths {
+        for (method, operation) in methods(item) {
+            operation.operation_id = Some(name(method, path));
+            operation.summary = operation.summary.take().map(|summary| summary.replace('\n', " "));
+        }
+    }
     for operation in operations(document) {
         if let Some(RefOr::T(body)) = &operation.request_body {
             describe_body(operation, body.content.contains_key("application/json"));
@@ -55,6 +61,9 @@ pub(super) fn complete(document: &mut utoipa::openapi::OpenApi) {
         describe(operation, "default", "Any other error");
         for (status, response) in &mut operation.responses.responses {
             let RefOr::T(response) = response else { continue };
+            if response.description.is_empty() {
+                response.description = "Done".into();
+            }
             let is_error = status == "default" || status.starts_with(['4', '5']);
             if is_error && response.content.is_empty() {
                 let schema = Ref::from_schema_name(Problem::name());
@@ -62,6 +71,12 @@ pub(super) fn complete(document: &mut utoipa::openapi::OpenApi) {
             }
         }
     }
+}
+
+/// `get_runs_run_id_events` for `GET /runs/{run_id}/events`.
+fn name(method: &str, path: &str) -> String {
+    let words = path.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    std::iter::once(method).chain(words).collect::<Vec<_>>().join("_")
 }
 
 fn describe_body(operation: &mut Operation, is_json: bool) {
@@ -83,7 +98,16 @@ fn describe(operation: &mut Operation, status: &str, codes: &str) {
 }
 
 fn operations(document: &mut utoipa::openapi::OpenApi) -> impl Iterator<Item = &mut Operation> {
-    document.paths.paths.values_mut().flat_map(|item| {
-        [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete].into_iter().flatten()
-    })
+    document.paths.paths.values_mut().flat_map(|item| methods(item).map(|(_, operation)| operation))
+}
+
+fn methods(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut Operation)> {
+    let all = [
+        ("get", &mut item.get),
+        ("post", &mut item.post),
+        ("put", &mut item.put),
+        ("patch", &mut item.patch),
+        ("delete", &mut item.delete),
+    ];
+    all.into_iter().filter_map(|(method, operation)| operation.as_mut().map(|operation| (method, operation)))
 }

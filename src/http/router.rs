@@ -21,6 +21,7 @@ use utoipa_swagger_ui::SwaggerUi;
 use super::{
     api::{auth, chat, collections, documents, health, jobs, runs, search, sessions},
     error::ApiError,
+    extract::DISCARDED,
     guard, openapi,
     state::App,
     trace,
@@ -76,10 +77,11 @@ pub fn router(app: Arc<App>) -> Router {
     let (routes, _) = public().merge(guarded).split_for_parts();
     let viewer = SwaggerUi::new("/docs").config(utoipa_swagger_ui::Config::from("/openapi.json"));
     let cors = cors(&app);
+    let form_bytes = usize::try_from(app.limits.upload_bytes).unwrap_or(usize::MAX).saturating_add(DISCARDED);
     routes
         .merge(viewer)
-        // Bodies are bounded where they are read, each kind by its own limit.
-        .layer(DefaultBodyLimit::disable())
+        // For forms, whose parts are bounded one by one where they are read; other bodies have their own limits.
+        .layer(DefaultBodyLimit::max(form_bytes))
         .layer(from_fn_with_state(Arc::clone(&app), guard::admission))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(cors)

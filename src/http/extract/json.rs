@@ -10,7 +10,7 @@ use axum::{
 use futures::StreamExt as _;
 use serde::de::DeserializeOwned;
 
-use super::wrong;
+use super::{DISCARDED, wrong};
 use crate::http::{
     error::{ApiError, Result},
     state::App,
@@ -45,14 +45,17 @@ fn is_json(headers: &HeaderMap) -> bool {
 async fn read(body: Body, limit: usize) -> Result<Vec<u8>> {
     let mut pieces = body.into_data_stream();
     let mut whole = Vec::new();
+    let mut bytes: usize = 0;
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|_| ApiError::malformed_json("The body broke off."))?;
-        if whole.len() + piece.len() > limit {
-            return Err(ApiError::too_large(limit as u64));
+        bytes += piece.len();
+        if bytes <= limit {
+            whole.extend_from_slice(&piece);
+        } else if bytes > limit + DISCARDED {
+            break;
         }
-        whole.extend_from_slice(&piece);
     }
-    Ok(whole)
+    if bytes > limit { Err(ApiError::too_large(limit as u64)) } else { Ok(whole) }
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T> {

@@ -7,6 +7,10 @@ mod path;
 mod query;
 mod wrong;
 
+/// Bytes beyond a limit that are still read, and thrown away, before a body is refused. A client that is answered and
+/// cut off while it sends often sees a broken connection and not the answer.
+pub(super) const DISCARDED: usize = 32 << 20;
+
 pub(super) use self::{
     identity::{Address, IdempotencyKey, SignedIn},
     json::Json,

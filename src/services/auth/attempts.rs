@@ -24,7 +24,7 @@ struct Bucket {
     counted: Millis,
 }
 
-/// An attempt that was granted.
+/// Whoever may try now.
 pub(super) struct Attempt(Key);
 
 /// The buckets.
@@ -39,31 +39,32 @@ impl Attempts {
         Self { burst: burst.max(1), refill: refill.max(Duration::from_millis(1)), buckets: Mutex::new(HashMap::new()) }
     }
 
-    /// Takes an attempt before it is known how it ends, so that parallel ones count too.
-    pub(super) fn take(&self, name: &str, address: IpAddr, now: Millis) -> Result<Attempt, AuthError> {
+    /// Whether `name` may be tried from `address` now. Only what [`failed`](Self::failed) counts: those who know the
+    /// password may come as often and as many at once as they like. Guesses that are checked at the same time all get
+    /// through, but each is paid for, so that the next one has to wait the longer.
+    pub(super) fn check(&self, name: &str, address: IpAddr, now: Millis) -> Result<Attempt, AuthError> {
         let key =
             Sha256::new().chain_update(address.to_string()).chain_update([0]).chain_update(name).finalize().into();
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        if buckets.len() >= CAPACITY && !buckets.contains_key(&key) {
-            self.make_room(&mut buckets, now);
-        }
-        let bucket = buckets.entry(key).or_insert(Bucket { spent: 0, counted: now });
+        let Some(bucket) = buckets.get_mut(&key) else { return Ok(Attempt(key)) };
         self.count_refills(bucket, now);
-        if bucket.spent >= self.burst {
-            return Err(AuthError::TooManyAttempts { retry_after: (bucket.counted + self.refill).since(now) });
+        let too_many = bucket.spent.saturating_add(1).saturating_sub(self.burst);
+        if too_many == 0 {
+            return Ok(Attempt(key));
         }
-        bucket.spent += 1;
-        Ok(Attempt(key))
+        let granted = bucket.counted + self.refill.saturating_mul(too_many);
+        Err(AuthError::TooManyAttempts { retry_after: granted.since(now) })
     }
 
-    /// The attempt was no guess.
-    pub(super) fn give_back(&self, attempt: Attempt) {
+    /// The attempt was a wrong guess.
+    pub(super) fn failed(&self, attempt: Attempt, now: Millis) {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(bucket) = buckets.get_mut(&attempt.0) else { return };
-        bucket.spent = bucket.spent.saturating_sub(1);
-        if bucket.spent == 0 {
-            buckets.remove(&attempt.0);
+        if buckets.len() >= CAPACITY && !buckets.contains_key(&attempt.0) {
+            self.make_room(&mut buckets, now);
         }
+        let bucket = buckets.entry(attempt.0).or_insert(Bucket { spent: 0, counted: now });
+        self.count_refills(bucket, now);
+        bucket.spent = bucket.spent.saturating_add(1);
     }
 
     fn count_refills(&self, bucket: &mut Bucket, now: Millis) {
@@ -102,42 +103,49 @@ mod tests {
     const AWAY: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
     const REFILL: Duration = Duration::from_secs(10);
 
+    fn fail(attempts: &Attempts, name: &str, address: IpAddr, now: Millis) {
+        let attempt = attempts.check(name, address, now).unwrap();
+        attempts.failed(attempt, now);
+    }
+
     #[test]
     fn a_burst_then_one_per_refill() {
         let attempts = Attempts::new(3, REFILL);
         let at = |seconds: u64| Millis(0) + Duration::from_secs(seconds);
         for _ in 0..3 {
-            assert!(attempts.take("ann", HOME, at(0)).is_ok());
+            fail(&attempts, "ann", HOME, at(0));
         }
         assert_eq!(
-            attempts.take("ann", HOME, at(4)).map(drop),
+            attempts.check("ann", HOME, at(4)).map(drop),
             Err(AuthError::TooManyAttempts { retry_after: Duration::from_secs(6) })
         );
-        assert!(attempts.take("bob", HOME, at(4)).is_ok(), "another name");
-        assert!(attempts.take("ann", AWAY, at(4)).is_ok(), "another address");
-        assert!(attempts.take("ann", HOME, at(10)).is_ok());
-        assert!(attempts.take("ann", HOME, at(11)).is_err());
+        assert!(attempts.check("bob", HOME, at(4)).is_ok(), "another name");
+        assert!(attempts.check("ann", AWAY, at(4)).is_ok(), "another address");
+        fail(&attempts, "ann", HOME, at(10));
+        assert!(attempts.check("ann", HOME, at(11)).is_err());
     }
 
     #[test]
-    fn successes_are_free() {
+    fn guesses_at_the_same_time_are_paid_for() {
         let attempts = Attempts::new(1, REFILL);
-        for _ in 0..5 {
-            let attempt = attempts.take("ann", HOME, Millis(0)).unwrap();
-            attempts.give_back(attempt);
-        }
+        let parallel: Vec<Attempt> = (0..3).map(|_| attempts.check("ann", HOME, Millis(0)).unwrap()).collect();
+        parallel.into_iter().for_each(|attempt| attempts.failed(attempt, Millis(0)));
+        assert_eq!(
+            attempts.check("ann", HOME, Millis(0)).map(drop),
+            Err(AuthError::TooManyAttempts { retry_after: REFILL * 3 })
+        );
     }
 
     #[test]
     fn the_map_is_bounded_and_keeps_the_guilty() {
         let attempts = Attempts::new(2, REFILL);
         for _ in 0..2 {
-            assert!(attempts.take("ann", HOME, Millis(0)).is_ok());
+            fail(&attempts, "ann", HOME, Millis(0));
         }
         for other in 0..CAPACITY + 10 {
-            assert!(attempts.take(&other.to_string(), HOME, Millis(0)).is_ok());
+            fail(&attempts, &other.to_string(), HOME, Millis(0));
         }
         assert_eq!(attempts.buckets.lock().unwrap().len(), CAPACITY);
-        assert!(attempts.take("ann", HOME, Millis(0)).is_err());
+        assert!(attempts.check("ann", HOME, Millis(0)).is_err());
     }
 }

@@ -103,7 +103,7 @@ pub enum AuthError {
 }
 
 /// What a successful login gives.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Grant {
     /// Whose it is.
     pub user: User,
@@ -164,6 +164,10 @@ impl Accounts {
     /// `InvalidField`, `WeakPassword`, `InvalidAdminCode`, `UsernameTaken`; wrong invite codes are limited like logins.
     pub async fn register(&self, wish: Registration, address: IpAddr) -> Result<Grant, AuthError> {
         name::check(&wish.username)?;
+        // Whoever had it would read what the owner of the data folder asks on the command line.
+        if name::key(&wish.username) == LOCAL {
+            return Err(AuthError::UsernameTaken);
+        }
         if wish.role == Role::Admin {
             self.check_invite(wish.admin_code.as_ref(), address)?;
         }
@@ -178,7 +182,7 @@ impl Accounts {
     /// `TooManyAttempts` per name and address.
     pub async fn login(&self, username: &str, password: SecretString, address: IpAddr) -> Result<Grant, AuthError> {
         let key = name::key(username);
-        let attempt = self.attempts.take(&key, address, self.clock.now())?;
+        let attempt = self.attempts.check(&key, address, self.clock.now())?;
         let user = match self.store.user_by_name(&key).await {
             Ok(user) => Some(user),
             Err(StoreError::NotFound) => None,
@@ -186,11 +190,11 @@ impl Accounts {
         };
         let right = self.hasher.verify(password, user.as_ref().map(|user| user.password_hash.clone())).await?;
         match user {
-            Some(user) if right && user.disabled_at.is_none() => {
-                self.attempts.give_back(attempt);
-                self.grant(user, None).await
+            Some(user) if right && user.disabled_at.is_none() => self.grant(user, None).await,
+            _ => {
+                self.attempts.failed(attempt, self.clock.now());
+                Err(AuthError::InvalidCredentials)
             }
-            _ => Err(AuthError::InvalidCredentials),
         }
     }
 
@@ -302,18 +306,15 @@ impl Accounts {
 
     fn check_invite(&self, code: Option<&SecretString>, address: IpAddr) -> Result<(), AuthError> {
         // An empty key is no one's name: wrong codes share one allowance per address.
-        let attempt = self.attempts.take("", address, self.clock.now())?;
-        let Some(code) = code else {
-            self.attempts.give_back(attempt);
-            return Err(AuthError::InvalidAdminCode);
-        };
+        let attempt = self.attempts.check("", address, self.clock.now())?;
+        let Some(code) = code else { return Err(AuthError::InvalidAdminCode) };
         // Digests have one length, so that the comparison's time tells nothing of the code's.
         let right = digest(code.expose_secret()).ct_eq(&digest(self.invite_code.expose_secret()));
-        if !bool::from(right) {
-            return Err(AuthError::InvalidAdminCode);
+        if bool::from(right) {
+            return Ok(());
         }
-        self.attempts.give_back(attempt);
-        Ok(())
+        self.attempts.failed(attempt, self.clock.now());
+        Err(AuthError::InvalidAdminCode)
     }
 
     /// The account, if it may still be used.

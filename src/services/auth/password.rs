@@ -17,7 +17,7 @@ pub const MIN_CHARS: usize = 8;
 pub const MAX_BYTES: usize = 1024;
 
 /// Most that wait for a worker; more are told to come back.
-const QUEUE: usize = 64;
+const QUEUE: usize = 256;
 
 /// How much work a guess costs. The defaults are OWASP's first choice for argon2id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -37,6 +37,7 @@ async fn who_may_not_register() {
     app.user("ada").await;
     for (body, expected) in [
         (json!({"username": "ADA", "password": PASSWORD}), problem(409, "username_taken", &[])),
+        (json!({"username": "Local", "password": PASSWORD}), problem(409, "username_taken", &[])),
         (json!({"username": "bob", "password": "short"}), problem(422, "weak_password", &["password"])),
         (json!({"username": "bob", "password": "Password123"}), problem(422, "weak_password", &["password"])),
         (json!({"username": "bobby-tables", "password": "Bobby-Tables"}), problem(422, "weak_password", &["password"])),

@@ -39,6 +39,33 @@ fn every_route_of_the_router_is_in_it() {
 }
 
 #[test]
+fn it_is_sound() {
+    fn refs<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+        match value {
+            Value::Object(fields) => {
+                found.extend(fields.get("$ref").and_then(Value::as_str));
+                fields.values().for_each(|value| refs(value, found));
+            }
+            Value::Array(items) => items.iter().for_each(|value| refs(value, found)),
+            _ => {}
+        }
+    }
+    let document = serde_json::to_value(http::document()).unwrap();
+    let mut found = Vec::new();
+    refs(&document, &mut found);
+    for reference in found {
+        assert!(document.pointer(reference.strip_prefix('#').unwrap()).is_some(), "{reference}");
+    }
+    let mut names = BTreeSet::new();
+    for (method, path, operation) in operations() {
+        assert!(names.insert(operation["operationId"].as_str().unwrap().to_owned()), "{method} {path}");
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            assert!(!response["description"].as_str().unwrap().is_empty(), "{method} {path} {status}");
+        }
+    }
+}
+
+#[test]
 fn only_listed_routes_are_public() {
     let public: BTreeSet<String> = operations()
         .into_iter()

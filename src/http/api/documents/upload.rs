@@ -199,10 +199,13 @@ async fn receive(app: &App, mut field: Field<'_>) -> Result<(String, Temporary)>
     let mut bytes = 0;
     while let Some(piece) = in_time(app, field.chunk()).await? {
         bytes += piece.len() as u64;
-        if bytes > app.limits.upload_bytes {
-            return Err(ApiError::too_large(app.limits.upload_bytes));
+        // What is too much is read on for a while, up to the form's own limit: see `DISCARDED`.
+        if bytes <= app.limits.upload_bytes {
+            to.write_all(&piece).await.map_err(unwritable)?;
         }
-        to.write_all(&piece).await.map_err(unwritable)?;
+    }
+    if bytes > app.limits.upload_bytes {
+        return Err(ApiError::too_large(app.limits.upload_bytes));
     }
     to.flush().await.map_err(unwritable)?;
     Ok((filename, file))
@@ -222,10 +225,12 @@ async fn text(app: &App, mut field: Field<'_>) -> Result<String> {
 
 /// The next piece of a form, unless it takes too long to come.
 async fn in_time<T>(app: &App, next: impl Future<Output = std::result::Result<T, MultipartError>>) -> Result<T> {
-    tokio::time::timeout(app.limits.read_timeout, next)
-        .await
-        .map_err(|_| ApiError::too_slow())?
-        .map_err(|_| ApiError::new(400, "malformed_form", "The form is broken, or broke off."))
+    tokio::time::timeout(app.limits.read_timeout, next).await.map_err(|_| ApiError::too_slow())?.map_err(|error| {
+        match error.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => ApiError::too_large(app.limits.upload_bytes),
+            _ => ApiError::new(400, "malformed_form", "The form is broken, or broke off."),
+        }
+    })
 }
 
 /// A file that is removed when nobody needs it any more.
