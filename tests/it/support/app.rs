@@ -167,6 +167,7 @@ impl TestApp {
                 clock: port.clone(),
                 chat_model,
                 fast: None,
+                retrieval: retrieval.clone(),
                 tools: Registry::new(vec![Arc::new(KnowledgeTool::new(retrieval.clone()))]),
             },
             ChatConfig { max_running: setup.max_running, ..ChatConfig::new("test", "1") },
