@@ -23,14 +23,23 @@ use crate::{
 };
 
 /// What a term counts that stands only in the headings or the name of the document, or in the sentence before.
-const IN_CONTEXT: f32 = 0.5;
-const IN_PREVIOUS: f32 = 0.35;
+const IN_CONTEXT: f32 = 0.8;
+const IN_PREVIOUS: f32 = 0.6;
+/// The same for one that stands elsewhere in the passage: what a text is about is said once, at its beginning.
+const IN_PASSAGE: f32 = 0.1;
 /// What the machinery of asking ("how long") counts beside words that carry meaning.
 const MACHINERY: f32 = 0.15;
 /// What the words of an earlier turn count beside those of this one.
 const EARLIER: f32 = 0.5;
 /// What the kind of answer counts beside the words of the question.
-const TYPE: f32 = 0.3;
+const TYPE: f32 = 0.25;
+/// What cosines of sentences count beside those of passages: they spread less.
+const SENTENCE_COSINE: f32 = 2.0;
+/// What a heading adds that says most of the question, and from which share of it on.
+const HEADING: f32 = 0.3;
+const HEADING_SHARE: f32 = 0.6;
+/// What a piece loses that only repeats words of the question.
+const NOTHING_NEW: f32 = 0.3;
 /// What the order of the passages counts.
 const RANK: f32 = 0.15;
 /// Most pieces that are compared by meaning.
@@ -44,6 +53,10 @@ pub(super) struct Material {
     terms: Vec<(String, f32)>,
     unit_terms: Vec<HashSet<String>>,
     contexts: Vec<HashSet<String>>,
+    /// Share of the question that the nearest heading of each piece holds.
+    headed: Vec<f32>,
+    /// Terms of each passage's text.
+    bodies: Vec<HashSet<String>>,
     text: String,
     cosines: Vec<f32>,
     cosine_weight: f32,
@@ -64,7 +77,7 @@ impl Material {
         let unit_terms: Vec<HashSet<String>> = units.iter().map(|unit| term_set(&unit.text)).collect();
         let passages: Vec<HashSet<String>> =
             evidence.passages.iter().map(|passage| term_set(&names(passage))).collect();
-        let contexts = units
+        let contexts: Vec<HashSet<String>> = units
             .iter()
             .map(|unit| {
                 let mut terms = term_set(&unit.heading);
@@ -72,11 +85,18 @@ impl Material {
                 terms
             })
             .collect();
+        let mut bodies = vec![HashSet::new(); evidence.passages.len()];
+        for (unit, terms) in units.iter().zip(&unit_terms) {
+            if let Some(body) = bodies.get_mut(unit.passage) {
+                body.extend(terms.iter().cloned());
+            }
+        }
         let about = Regard {
             quantities: read.quantities.iter().map(|quantity| quantity.key.clone()).collect(),
             words: read.folded.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect(),
         };
-        let terms = weigh(&question_terms(&read, asked), &unit_terms);
+        let terms = weigh(&question_terms(&read, asked), &unit_terms, &contexts);
+        let headed = units.iter().map(|unit| share(&terms, &term_set(nearest_heading(unit, evidence)))).collect();
         let cosines = vec![0.0; units.len()];
         Self {
             terms,
@@ -84,6 +104,8 @@ impl Material {
             question: read,
             unit_terms,
             contexts,
+            headed,
+            bodies,
             text: question.to_owned(),
             cosines,
             cosine_weight: 0.0,
@@ -103,7 +125,7 @@ impl Material {
                 for (cosine, vector) in self.cosines.iter_mut().zip(vectors) {
                     *cosine = vector.map_or(0.0, |vector| vector.iter().zip(&query).map(|(a, b)| a * b).sum());
                 }
-                self.cosine_weight = embedder.weight();
+                self.cosine_weight = embedder.weight() * SENTENCE_COSINE;
             }
             Err(error) => tracing::warn!(%error, "sentences are compared by words alone"),
         }
@@ -119,26 +141,37 @@ impl Material {
         ranked
     }
 
-    /// Share of the question's weight that a run of pieces holds, headings included.
-    pub(super) fn coverage(&self, run: std::ops::Range<usize>) -> f32 {
-        self.terms
-            .iter()
-            .map(|(term, weight)| {
-                let held = run
-                    .clone()
-                    .map(|at| {
-                        if self.unit_terms[at].contains(term) {
-                            1.0
-                        } else if self.contexts[at].contains(term) {
-                            IN_CONTEXT
-                        } else {
-                            0.0
-                        }
-                    })
-                    .fold(0.0_f32, f32::max);
-                weight * held
-            })
-            .sum()
+    /// Share of the question's weight that a list is about: what its introduction, its headings or at least half of its
+    /// items hold.
+    pub(super) fn list_coverage(&self, intro: Option<usize>, items: std::ops::Range<usize>) -> f32 {
+        let mut covered = 0.0;
+        for (term, weight) in &self.terms {
+            let is_led = intro.is_some_and(|at| self.unit_terms[at].contains(term));
+            let holding = items.clone().filter(|&at| self.unit_terms[at].contains(term)).count();
+            let in_context = self.contexts[items.start].contains(term);
+            covered += weight
+                * if is_led || holding * 2 >= items.len() {
+                    1.0
+                } else if in_context {
+                    0.8
+                } else if self.bodies[self.units[items.start].passage].contains(term) {
+                    IN_PASSAGE
+                } else {
+                    0.0
+                };
+        }
+        covered
+    }
+
+    /// Share of the question's weight that a piece and its headings hold.
+    pub(super) fn coverage(&self, at: usize) -> f32 {
+        let held = |term: &String| self.unit_terms[at].contains(term) || self.contexts[at].contains(term);
+        self.terms.iter().filter(|(term, _)| held(term)).map(|(_, weight)| weight).sum()
+    }
+
+    /// What the heading above a piece adds, where it says most of the question.
+    pub(super) fn heading(&self, at: usize) -> f32 {
+        if self.headed[at] >= HEADING_SHARE { HEADING * self.headed[at] } else { 0.0 }
     }
 
     /// Whether meaning was compared, and not words alone.
@@ -163,14 +196,19 @@ impl Material {
                     IN_CONTEXT
                 } else if previous.is_some_and(|before| self.unit_terms[before].contains(term)) {
                     IN_PREVIOUS
+                } else if self.bodies[unit.passage].contains(term) {
+                    IN_PASSAGE
                 } else {
                     0.0
                 };
         }
         #[expect(clippy::cast_precision_loss, reason = "there are few passages")]
         let rank = RANK / (unit.passage as f32 + 1.0);
+        let new = self.unit_terms[at].iter().filter(|term| !self.terms.iter().any(|(known, _)| known == *term)).count();
+        let says_nothing = if new < 2 { NOTHING_NEW } else { 0.0 };
         let asks = if unit.text.ends_with(['?', '？']) { 0.3 } else { 0.0 };
-        covered + TYPE * self.fit(unit) + self.cosine_weight * self.cosine(at) + rank - asks - shortness(&unit.text)
+        let helps = TYPE * self.fit(unit) + self.cosine_weight * self.cosine(at) + rank;
+        covered + helps + self.heading(at) - asks - says_nothing - shortness(&unit.text)
     }
 
     /// Whether the piece holds the kind of thing that is asked for, 0 … 1.
@@ -227,6 +265,19 @@ static DEFINITION: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"^[^,;.]{1,60}?\b(is|are|was|were|refers? to|means)\b|^[^，。；]{1,24}?(是|指|为|即|叫做|称为)").ok()
 });
 
+/// The heading above a piece, else the last of its passage's heading path.
+fn nearest_heading<'e>(unit: &'e Unit, evidence: &'e ParsedEvidence) -> &'e str {
+    if !unit.heading.is_empty() {
+        return &unit.heading;
+    }
+    let section = evidence.passages.get(unit.passage).and_then(|passage| passage.section.as_deref());
+    section.and_then(|path| path.rsplit(" > ").next()).unwrap_or_default()
+}
+
+fn share(terms: &[(String, f32)], held: &HashSet<String>) -> f32 {
+    terms.iter().filter(|(term, _)| held.contains(term)).map(|(_, weight)| weight).sum()
+}
+
 /// Fragments say little.
 fn shortness(text: &str) -> f32 {
     let chars = text.chars().count();
@@ -272,16 +323,19 @@ fn question_terms(question: &Question, asked: &str) -> HashMap<String, f32> {
     terms
 }
 
-/// Importance times rarity among the pieces, as shares of one. A term that no piece holds tells nothing.
-fn weigh(terms: &HashMap<String, f32>, units: &[HashSet<String>]) -> Vec<(String, f32)> {
+/// Importance times rarity among the pieces, as shares of one. A term that no piece holds counts as a rare one, so that
+/// the few words that two languages share do not speak louder than the meaning.
+fn weigh(terms: &HashMap<String, f32>, units: &[HashSet<String>], contexts: &[HashSet<String>]) -> Vec<(String, f32)> {
     #[expect(clippy::cast_precision_loss, reason = "there are few pieces")]
     let count = |n: usize| n as f32;
     let total = count(units.len());
     let mut weighed: Vec<(String, f32)> = terms
         .iter()
-        .filter_map(|(term, importance)| {
-            let holding = units.iter().filter(|unit| unit.contains(term)).count();
-            (holding > 0).then(|| (term.clone(), importance * (1.0 + total / count(holding)).ln()))
+        .map(|(term, importance)| {
+            let holds =
+                |(unit, context): &(&HashSet<String>, &HashSet<String>)| unit.contains(term) || context.contains(term);
+            let holding = count(units.iter().zip(contexts).filter(holds).count());
+            (term.clone(), importance * (1.0 + total / holding.max(0.5)).ln())
         })
         .collect();
     weighed.sort_by(|a, b| a.0.cmp(&b.0));

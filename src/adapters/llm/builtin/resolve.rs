@@ -30,9 +30,8 @@ pub(super) fn query(messages: &[Prompt]) -> String {
     parts.reverse();
     let mut query = String::new();
     for part in parts {
-        if !query.is_empty()
-            && !(query.ends_with(|c: char| is_han(c) || "。？！".contains(c)) && part.starts_with(is_han))
-        {
+        let is_chinese = query.ends_with(|c: char| is_han(c) || "。？！".contains(c)) && part.starts_with(is_han);
+        if !query.is_empty() && !is_chinese {
             query.push(' ');
         }
         query.push_str(part);

@@ -55,11 +55,14 @@ async fn a_question_makes_it_search_and_a_greeting_does_not() {
 #[tokio::test]
 async fn the_sentence_that_answers_with_its_source() {
     for (question, expected) in [
-        ("How long is the warranty of the Aurora X1?", "Northlight gives a warranty of 3 years on the Aurora X1. [1]"),
+        (
+            "How long is the warranty of the Aurora X1?",
+            "Northlight gives a warranty of 3 years on the Aurora X1. The battery is covered for 12 months. [1]",
+        ),
         ("How long is the battery covered?", "The battery is covered for 12 months. [1]"),
         ("What does the Plus plan cost?", "Plus – Price: 25 €; Visits: 4. [3]"),
-        ("电池保修多久？", "电池保修期为六个月。 [4]"),
-        ("滤网可以水洗吗？", "滤网可以用清水冲洗。 [4]"),
+        ("电池保修多久？", "电池保修期为六个月。[4]"),
+        ("滤网可以水洗吗？", "滤网可以用清水冲洗。[4]"),
         (
             "How do I clean the filter?",
             "To clean the filter: [2]\n\n1. Open the lid.\n2. Take the filter out.\n3. Tap it clean.",
@@ -133,7 +136,7 @@ async fn another_language_is_quoted_behind_a_lead_in() {
     let only = "[1] aurora.md:\nThe battery is covered for 12 months.";
     assert_eq!(
         says("电池保修多久？", only).await,
-        "文档《aurora.md》的原文是：“The battery is covered for 12 months.” [1]"
+        "文档《aurora.md》的原文是：“The battery is covered for 12 months.”[1]"
     );
 }
 

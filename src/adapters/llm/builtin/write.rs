@@ -22,12 +22,15 @@ use crate::{
 const MAX_ITEMS: usize = 20;
 /// Most documents that a contradiction is shown from.
 const MAX_SOURCES: usize = 4;
-/// A further sentence is given when it scores at least this share of the best.
-const NEARLY_AS_GOOD: f32 = 0.8;
+/// What a list is ahead by when a list is asked for.
+const LIST_BONUS: f32 = 0.3;
+/// A further sentence is given when it scores at least this share of the best; the second where one thing is asked.
+const NEARLY_AS_GOOD: f32 = 0.78;
+const AS_GOOD: f32 = 0.84;
 /// Rows or items that score at least this share of the best one are meant alike.
 const ALIKE: f32 = 0.93;
 /// A whole list is given when it scores at least this share of the best sentence.
-const LIST_SHARE: f32 = 0.75;
+const LIST_SHARE: f32 = 0.85;
 /// Under this share of the question's words, and this cosine, the passage does not say it directly.
 const WEAK_COVERAGE: f32 = 0.15;
 const WEAK_COSINE: f32 = 0.25;
@@ -166,7 +169,7 @@ impl Writer<'_> {
                 continue;
             }
             let keys = facts(&unit.text);
-            if said.iter().any(|other| *other == keys) {
+            if said.contains(&keys) {
                 continue;
             }
             said.push(keys);
@@ -189,12 +192,12 @@ impl Writer<'_> {
             return Some(self.whole_list(block));
         }
         let mut chosen = vec![best];
-        let most = match self.material.question.wants {
-            Wants::Other | Wants::Reason | Wants::Procedure | Wants::List | Wants::YesNo => 3,
-            _ => 2,
+        let (most, share) = match self.material.question.wants {
+            Wants::Other | Wants::Reason | Wants::Procedure | Wants::List | Wants::YesNo => (3, NEARLY_AS_GOOD),
+            _ => (2, AS_GOOD),
         };
         for &(at, other) in ranked.iter().skip(1) {
-            if chosen.len() == most || other < score * NEARLY_AS_GOOD {
+            if chosen.len() == most || other < score * share {
                 break;
             }
             if chosen.iter().all(|&had| !says_the_same(&self.material.units[had].text, &self.material.units[at].text)) {
@@ -205,9 +208,8 @@ impl Writer<'_> {
         let text = self.told(&chosen, best);
         // Without vectors nothing is known about a sentence in another language.
         let is_judged = self.material.is_compared() || !self.is_foreign(&self.material.units[best]);
-        let is_weak = is_judged
-            && self.material.coverage(best..best + 1) < WEAK_COVERAGE
-            && self.material.cosine(best) < WEAK_COSINE;
+        let is_weak =
+            is_judged && self.material.coverage(best) < WEAK_COVERAGE && self.material.cosine(best) < WEAK_COSINE;
         Some(if is_weak {
             let lead = self.in_lang(
                 "The documents do not say it directly. The closest passage: ",
@@ -264,7 +266,7 @@ impl Writer<'_> {
             let sentences: Vec<String> = run.iter().map(|&unit| ended(&units[unit].text)).collect();
             let separator = if sentences.iter().any(|text| text.chars().any(is_han)) { "" } else { " " };
             let text = sentences.join(separator);
-            runs.push(if is_foreign { self.foreign(&text, passage) } else { format!("{text} [{}]", passage + 1) });
+            runs.push(if is_foreign { self.foreign(&text, passage) } else { self.marked(&text, passage) });
             at = end;
         }
         runs.join(self.in_lang(" ", ""))
@@ -274,14 +276,20 @@ impl Writer<'_> {
     fn quoted(&self, at: usize) -> String {
         let unit = &self.material.units[at];
         let text = ended(&unit.text);
-        if self.is_foreign(unit) { self.foreign(&text, unit.passage) } else { format!("{text} [{}]", unit.passage + 1) }
+        if self.is_foreign(unit) { self.foreign(&text, unit.passage) } else { self.marked(&text, unit.passage) }
+    }
+
+    /// `text` and its source; Chinese takes no space between.
+    fn marked(&self, text: &str, passage: usize) -> String {
+        let space = if text.ends_with(|c: char| "。！？”」）".contains(c)) { "" } else { " " };
+        format!("{text}{space}[{}]", passage + 1)
     }
 
     /// A quote in another language, behind a lead-in in the user's.
     fn foreign(&self, text: &str, passage: usize) -> String {
         let name = self.evidence.passages.get(passage).map_or("", |passage| passage.filename.as_str());
         match self.lang {
-            Lang::Zh => format!("文档《{name}》的原文是：“{text}” [{}]", passage + 1),
+            Lang::Zh => format!("文档《{name}》的原文是：“{text}”[{}]", passage + 1),
             _ => format!("The document {name} says: “{text}” [{}]", passage + 1),
         }
     }
@@ -298,6 +306,16 @@ impl Writer<'_> {
             _ => return None,
         };
         let units = &self.material.units;
+        // The best piece is part of one: steps and items are given whole.
+        if let Some(&(at, _)) = ranked.first()
+            && wanted.contains(&units[at].kind)
+            && units[at].kind != Kind::Row
+        {
+            let block = block_of(units, at);
+            if block.len() > 1 {
+                return Some(self.whole_list(block));
+            }
+        }
         let mut candidates: Vec<(f32, std::ops::Range<usize>)> = Vec::new();
         for &(at, _) in ranked {
             if !wanted.contains(&units[at].kind) {
@@ -307,9 +325,13 @@ impl Writer<'_> {
             if block.len() < 2 || candidates.iter().any(|(_, known)| *known == block) {
                 continue;
             }
-            let from = intro_of(units, &block).unwrap_or(block.start);
-            let nearest = block.clone().map(|at| self.material.cosine(at)).fold(0.0_f32, f32::max);
-            let score = self.material.coverage(from..block.end) + 0.3 + 0.3 * nearest;
+            let intro = intro_of(units, &block);
+            let nearest =
+                intro.into_iter().chain(block.clone()).map(|at| self.material.cosine(at)).fold(0.0_f32, f32::max);
+            let score = self.material.list_coverage(intro, block.clone())
+                + LIST_BONUS
+                + 0.5 * nearest
+                + self.material.heading(block.start);
             candidates.push((score, block));
         }
         let (score, block) =

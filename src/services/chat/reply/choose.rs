@@ -164,10 +164,11 @@ impl Offer {
             {
                 (rest, is_negated) = (&rest[..rest.len() - taken], true);
             }
-            if is_negated && !rest.is_empty() {
-                if let Some((set, _)) = self.named(rest, said) {
-                    return Some(set);
-                }
+            if is_negated
+                && !rest.is_empty()
+                && let Some((set, _)) = self.named(rest, said)
+            {
+                return Some(set);
             }
         }
         None
