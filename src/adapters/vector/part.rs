@@ -164,10 +164,11 @@ impl Part {
         /// Up to so many ranges are looked up in each list; more are sorted out at the end.
         const FEW: usize = 8;
         let mut scores = vec![0.0_f32; self.chunks.len()];
+        let whole = 0..self.len();
+        let looked_up = if ranges.len() <= FEW { ranges } else { std::slice::from_ref(&whole) };
         for (term, weight) in query.terms.iter().zip(&query.weights) {
             let Some(list) = self.postings.of(*term) else { continue };
-            let whole = [0..self.len()];
-            for range in if ranges.len() <= FEW { ranges } else { &whole } {
+            for range in looked_up {
                 let list = list.within(range);
                 for (row, found) in list.rows.iter().zip(list.weights) {
                     scores[*row as usize] += weight * found;
@@ -175,9 +176,10 @@ impl Part {
             }
         }
         for range in ranges {
-            for row in range.start as usize..range.end as usize {
-                if scores[row] > 0.0 {
-                    self.offer(row, scores[row], top);
+            let rows = range.start as usize..range.end as usize;
+            for (row, score) in rows.clone().zip(&scores[rows]) {
+                if *score > 0.0 {
+                    self.offer(row, *score, top);
                 }
             }
         }
