@@ -17,11 +17,50 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::support::{
-    faults::Fault,
-    harness::{Harness, ScriptedSearch, asks, found, kinds, nothing, plain},
-    model::{Say, ScriptedModel, call, calls, says},
+use crate::{
+    contract::store::on_both_engines,
+    support::{
+        faults::Fault,
+        harness::{Harness, ScriptedSearch, asks, found, kinds, nothing, plain},
+        model::{Say, ScriptedModel, call, calls, says},
+        store::TestStore,
+    },
 };
+
+on_both_engines! {
+    a_whole_turn_frame_by_frame,
+    the_log_replays_byte_by_byte_whatever_was_cut,
+    done_means_that_the_turn_can_be_read_back,
+    a_second_search_is_told_of_the_limit,
+    a_model_that_always_calls_a_tool_ends_at_eight_steps,
+    a_model_that_only_calls_tools_ends_with_a_sentence,
+    wrong_calls_go_back_to_the_model_with_the_schema,
+    asking_back_ends_the_turn_at_once,
+    a_dismissal_needs_no_model,
+    another_question_is_never_swallowed,
+    a_failure_while_replying_opens_the_question_again,
+    unknown_options_and_closed_questions_are_refused,
+    a_failed_model_keeps_what_was_said_and_the_next_turn_works,
+    a_failure_before_a_word_leaves_only_the_question,
+    a_turn_out_of_time_fails,
+    a_stopped_turn_keeps_what_was_said,
+    stopping_before_a_word_leaves_no_message,
+    leaving_stops_the_run_only_where_it_was_asked_for,
+    a_caller_that_leaves_before_accept_leaves_nothing_stuck,
+    of_two_at_once_one_is_refused,
+    beyond_the_admission_limit_turns_are_refused,
+    equal_keys_are_one_turn,
+    a_store_that_fails_for_a_while_loses_nothing,
+    nothing_is_shown_that_is_not_logged,
+    what_is_anothers_does_not_exist,
+    a_crash_ends_the_run_as_interrupted_with_what_was_seen,
+    a_crash_while_replying_opens_the_question_again,
+    shutdown_interrupts_what_does_not_end,
+    a_note_is_kept_once_the_history_no_longer_fits,
+    an_answer_resumes_retrieval_without_agent_and_plan,
+    a_failed_resume_can_be_answered_again,
+    what_is_not_in_the_documents_is_said_without_a_model,
+}
 
 fn search_call() -> Vec<Say> {
     calls("search_knowledge_base", &json!({ "query": "warranty" }))
@@ -43,20 +82,19 @@ fn told(harness: &Harness) -> Vec<String> {
         .collect()
 }
 
-#[tokio::test]
-async fn a_whole_turn_frame_by_frame() {
+async fn a_whole_turn_frame_by_frame(test: &mut TestStore) {
     let first = [says(&["Let me look."]), search_call()].concat();
     let model = ScriptedModel::new([first, says(&["24 months ", "[1", "] and [7] no more."])]);
-    let harness = Harness::new(model, ScriptedSearch::new([found(&["The warranty is 24 months."])])).await;
+    let harness = Harness::new(test, model, ScriptedSearch::new([found(&["The warranty is 24 months."])])).await;
     let frames = harness.frames("How long is the warranty?").await;
     let step = |icon: &str, label: &str, detail: &str| json!({ "icon": icon, "label": label, "detail": detail, "elapsed_ms": 0, "stage_elapsed_ms": 0 });
-    let trace = frames[12]["rag_trace"].clone();
+    let trace = frames[11]["rag_trace"].clone();
     assert_eq!(trace["retrieved_chunks"][0]["text"], "The warranty is 24 months.");
     assert_eq!(trace["model"], "scripted");
     let quote = "The warranty is 24 months.";
     let citation = json!({
         "marker": 1, "document_id": "<document_id>", "version": 1, "filename": "file1.md", "start": 0,
-        "end": quote.len(), "quote": quote, "quote_sha256": frames[13]["message"]["citations"][0]["quote_sha256"],
+        "end": quote.len(), "quote": quote, "quote_sha256": frames[12]["message"]["citations"][0]["quote_sha256"],
         "removed": false,
     });
     assert_eq!(
@@ -75,10 +113,9 @@ async fn a_whole_turn_frame_by_frame() {
                     "status": "ok", "summary": "1 passages" } }),
             json!({ "type": "rag_step", "seq": 9, "step": step("💭", "Thinking", "") }),
             json!({ "type": "content", "seq": 10, "content": "24 months", "offset": 0 }),
-            json!({ "type": "content", "seq": 11, "content": " [1]", "offset": 9 }),
-            json!({ "type": "content", "seq": 12, "content": " and no more.", "offset": 13 }),
-            json!({ "type": "trace", "seq": 13, "rag_trace": trace }),
-            json!({ "type": "message", "seq": 14, "message": {
+            json!({ "type": "content", "seq": 11, "content": " [1] and no more.", "offset": 9 }),
+            json!({ "type": "trace", "seq": 12, "rag_trace": trace }),
+            json!({ "type": "message", "seq": 13, "message": {
                 "response": "24 months [1] and no more.", "status": "completed", "session_id": "s1",
                 "run_id": "<run_id>", "message_id": "<message_id>", "user_message_id": "<user_message_id>",
                 "rag_trace": trace, "citations": [citation], "model": "scripted", "finish_reason": "stop",
@@ -93,10 +130,9 @@ async fn a_whole_turn_frame_by_frame() {
     );
 }
 
-#[tokio::test]
-async fn the_log_replays_byte_by_byte_whatever_was_cut() {
+async fn the_log_replays_byte_by_byte_whatever_was_cut(test: &mut TestStore) {
     let model = ScriptedModel::new([says(&["one ", "two ", "three"])]);
-    let harness = Harness::new(model, ScriptedSearch::new([])).await;
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
     let turn = harness.start("hi").await.unwrap();
     let run = turn.run;
     let live: Vec<_> = turn.watch.collect().await;
@@ -107,10 +143,9 @@ async fn the_log_replays_byte_by_byte_whatever_was_cut() {
     }
 }
 
-#[tokio::test]
-async fn done_means_that_the_turn_can_be_read_back() {
+async fn done_means_that_the_turn_can_be_read_back(test: &mut TestStore) {
     let model = ScriptedModel::always(says(&["yes"]));
-    let harness = Harness::new(model, ScriptedSearch::new([])).await;
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
     for n in 1..=200_usize {
         let mut turn = harness.start(&format!("question {n}")).await.unwrap();
         while let Some(frame) = turn.watch.next().await {
@@ -123,20 +158,18 @@ async fn done_means_that_the_turn_can_be_read_back() {
     }
 }
 
-#[tokio::test]
-async fn a_second_search_is_told_of_the_limit() {
+async fn a_second_search_is_told_of_the_limit(test: &mut TestStore) {
     let model = ScriptedModel::new([search_call(), search_call(), says(&["24 months [1]."])]);
-    let harness = Harness::new(model, ScriptedSearch::new([found(&["24 months."])])).await;
+    let harness = Harness::new(test, model, ScriptedSearch::new([found(&["24 months."])])).await;
     let result = harness.ask("How long is the warranty?").await;
     assert_eq!(result.response, "24 months [1].");
     assert!(told(&harness)[1].starts_with("TOOL_CALL_LIMIT_REACHED"));
     assert_eq!(*harness.search.queries.lock().unwrap(), ["warranty"]);
 }
 
-#[tokio::test]
-async fn a_model_that_always_calls_a_tool_ends_at_eight_steps() {
+async fn a_model_that_always_calls_a_tool_ends_at_eight_steps(test: &mut TestStore) {
     let model = ScriptedModel::always([says(&["It is 24 months [1]."]), search_call()].concat());
-    let harness = Harness::new(model, ScriptedSearch::new([found(&["24 months."])])).await;
+    let harness = Harness::new(test, model, ScriptedSearch::new([found(&["24 months."])])).await;
     let result = harness.ask("How long is the warranty?").await;
     assert_eq!((result.status, result.response.as_str()), (RunStatus::Completed, "It is 24 months [1]."));
     assert!(result.rag_trace.unwrap().step_limit);
@@ -145,23 +178,21 @@ async fn a_model_that_always_calls_a_tool_ends_at_eight_steps() {
     assert_eq!(with_tools, [true, true, true, true, false]);
 }
 
-#[tokio::test]
-async fn a_model_that_only_calls_tools_ends_with_a_sentence() {
+async fn a_model_that_only_calls_tools_ends_with_a_sentence(test: &mut TestStore) {
     let model = ScriptedModel::always(search_call());
-    let harness = Harness::new(model, ScriptedSearch::new([nothing()])).await;
+    let harness = Harness::new(test, model, ScriptedSearch::new([nothing()])).await;
     let result = harness.ask("保修期多久？").await;
     assert_eq!((result.status, result.response.as_str()), (RunStatus::Completed, "在文档中没有找到这个问题的答案。"));
 }
 
-#[tokio::test]
-async fn wrong_calls_go_back_to_the_model_with_the_schema() {
+async fn wrong_calls_go_back_to_the_model_with_the_schema(test: &mut TestStore) {
     let reply = vec![
         call("a", "search_knowledge_base", &json!({ "q": 1 })),
         call("b", "launch_rocket", &json!({})),
         Say::Call { id: "c".into(), name: "search_knowledge_base".into(), arguments: "{broken".into() },
     ];
     let model = ScriptedModel::new([reply, says(&["Sorry."])]);
-    let harness = Harness::new(model, ScriptedSearch::new([])).await;
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
     let frames = harness.frames("hi").await;
     let statuses: Vec<&str> = frames.iter().filter_map(|frame| frame["result"]["status"].as_str()).collect();
     assert_eq!(statuses, ["error", "error", "error"]);
@@ -171,10 +202,9 @@ async fn wrong_calls_go_back_to_the_model_with_the_schema() {
     assert!(told[2].contains("not JSON"));
 }
 
-#[tokio::test]
-async fn asking_back_ends_the_turn_at_once() {
+async fn asking_back_ends_the_turn_at_once(test: &mut TestStore) {
     let model = ScriptedModel::new([[says(&["One moment."]), search_call()].concat()]);
-    let harness = Harness::new(model, ScriptedSearch::new([asks()])).await;
+    let harness = Harness::new(test, model, ScriptedSearch::new([asks()])).await;
     let frames = harness.frames("How long is the warranty?").await;
     assert_eq!(
         kinds(&frames),
@@ -202,7 +232,7 @@ async fn asking_back_ends_the_turn_at_once() {
                             { "id": "00000002", "label": "Borealis Z9", "evidence_count": 2 }],
             "route": "scope_select", "retrieval_status": "needs_scope_selection",
             "original_question": "How long is the warranty?", "missing_slots": [], "round": 1, "max_rounds": 2,
-            "expires_at": "2026-01-03T03:04:05.678Z", "status": "open",
+            "expires_at": "2026-01-02T00:00:00.000Z", "status": "open",
         })
     );
     assert_eq!(message["hitl"], *hitl);
@@ -214,25 +244,25 @@ async fn asking_back_ends_the_turn_at_once() {
     assert_eq!(serde_json::to_value(conversation.pending.unwrap().options).unwrap(), hitl["options"]);
 }
 
-#[tokio::test]
-async fn a_dismissal_needs_no_model() {
-    for (reply, hitl) in
-        [("never mind", None), ("", Some(HitlReply { action: Some(HitlAction::Dismiss), ..HitlReply::default() }))]
-    {
-        let harness = Harness::new(ScriptedModel::new([search_call()]), ScriptedSearch::new([asks()])).await;
+async fn a_dismissal_needs_no_model(test: &mut TestStore) {
+    let model = ScriptedModel::always(search_call());
+    let harness = Harness::new(test, model, ScriptedSearch::new([asks(), asks()])).await;
+    let by_action = HitlReply { action: Some(HitlAction::Dismiss), ..HitlReply::default() };
+    for (session, reply, hitl) in [("a", "never mind", None), ("b", "", Some(by_action))] {
+        harness.move_to(session);
         harness.ask("How long is the warranty?").await;
+        let calls = harness.model.seen().len();
         let mut submission = harness.submission(reply);
         submission.request.hitl = hitl;
         let result = harness.chat.start(submission).await.unwrap().finish().await.unwrap();
         assert_eq!(result.response, "All right, I will leave that question.");
-        assert_eq!((harness.model.seen().len(), harness.questions().await), (1, vec![(1, "dismissed")]));
+        assert_eq!((harness.model.seen().len(), harness.questions().await), (calls, vec![(1, "dismissed")]));
     }
 }
 
-#[tokio::test]
-async fn another_question_is_never_swallowed() {
+async fn another_question_is_never_swallowed(test: &mut TestStore) {
     let model = ScriptedModel::new([search_call(), says(&["Monday to Friday."])]);
-    let harness = Harness::new(model, ScriptedSearch::new([asks()])).await;
+    let harness = Harness::new(test, model, ScriptedSearch::new([asks()])).await;
     harness.ask("How long is the warranty?").await;
     let result = harness.ask("When is the support hotline open?").await;
     assert_eq!(result.response, "Monday to Friday.");
@@ -241,19 +271,17 @@ async fn another_question_is_never_swallowed() {
     assert_eq!(last, Prompt::User { content: "When is the support hotline open?".into() });
 }
 
-#[tokio::test]
-async fn a_failure_while_replying_opens_the_question_again() {
+async fn a_failure_while_replying_opens_the_question_again(test: &mut TestStore) {
     let model = ScriptedModel::new([search_call(), vec![Say::Fail(ModelError::Timeout("t".into()))]]);
-    let harness = Harness::new(model, ScriptedSearch::new([asks()])).await;
+    let harness = Harness::new(test, model, ScriptedSearch::new([asks()])).await;
     harness.ask("How long is the warranty?").await;
     let problem = harness.start("When is the hotline open?").await.unwrap().finish().await.unwrap_err();
     assert_eq!((problem.status, problem.code.as_str()), (504, "model_timeout"));
     assert_eq!(harness.questions().await, [(1, "open")]);
 }
 
-#[tokio::test]
-async fn unknown_options_and_closed_questions_are_refused() {
-    let harness = Harness::new(ScriptedModel::new([search_call()]), ScriptedSearch::new([asks()])).await;
+async fn unknown_options_and_closed_questions_are_refused(test: &mut TestStore) {
+    let harness = Harness::new(test, ScriptedModel::new([search_call()]), ScriptedSearch::new([asks()])).await;
     let hitl = harness.ask("How long is the warranty?").await.hitl.unwrap();
     let unknown = HitlReply { id: Some(hitl.id), option_ids: vec!["ffffffff".into()], ..HitlReply::default() };
     let refused = harness.reply("", unknown).await.map(|_| ()).unwrap_err();
@@ -264,18 +292,17 @@ async fn unknown_options_and_closed_questions_are_refused() {
             valid: vec!["00000001".into(), "00000002".into()]
         })
     );
-    harness.clock.advance(Duration::from_secs(24 * 60 * 60));
+    harness.clock.forward(Duration::from_secs(24 * 60 * 60));
     let late = HitlReply { id: Some(hitl.id), option_ids: vec!["00000001".into()], ..HitlReply::default() };
     let refused = harness.reply("", late).await.map(|_| ()).unwrap_err();
     assert_eq!(refused, StartError::Refused(Refused::HitlExpired));
     assert_eq!(harness.history().await.len(), 2);
 }
 
-#[tokio::test]
-async fn a_failed_model_keeps_what_was_said_and_the_next_turn_works() {
+async fn a_failed_model_keeps_what_was_said_and_the_next_turn_works(test: &mut TestStore) {
     let failing = [says(&["It is"]), vec![Say::Fail(ModelError::BadResponse("broken".into()))]].concat();
     let model = ScriptedModel::new([failing, says(&["24 months."])]);
-    let harness = Harness::new(model, ScriptedSearch::new([])).await;
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
     let turn = harness.start("How long?").await.unwrap();
     let run = turn.run;
     let frames: Vec<Value> = turn.watch.map(|frame| plain(&frame)).collect().await;
@@ -302,15 +329,14 @@ async fn a_failed_model_keeps_what_was_said_and_the_next_turn_works() {
     );
 }
 
-#[tokio::test]
-async fn a_failure_before_a_word_leaves_only_the_question() {
+async fn a_failure_before_a_word_leaves_only_the_question(test: &mut TestStore) {
     for failure in [
         Say::Fail(ModelError::Transient("down".into())),
         Say::Fail(ModelError::RateLimited { retry_after: None }),
         Say::Panic,
     ] {
         let model = ScriptedModel::new([vec![failure], says(&["Here."])]);
-        let harness = Harness::new(model, ScriptedSearch::new([])).await;
+        let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
         harness.start("first").await.unwrap().finish().await.unwrap_err();
         harness.ask("second").await;
         assert_eq!(
@@ -322,20 +348,18 @@ async fn a_failure_before_a_word_leaves_only_the_question() {
     }
 }
 
-#[tokio::test]
-async fn a_turn_out_of_time_fails() {
-    let model = ScriptedModel::new([[says(&["It is"]), vec![Say::Hang]].concat()]);
+async fn a_turn_out_of_time_fails(test: &mut TestStore) {
+    let model = ScriptedModel::new([vec![Say::Hang]]);
     let search = ScriptedSearch::new([]);
-    let harness = Harness::with(model, search, |config| config.turn_deadline = Duration::from_millis(50)).await;
+    let harness = Harness::with(test, model, search, |config| config.turn_deadline = Duration::from_millis(1)).await;
     let problem = harness.start("How long?").await.unwrap().finish().await.unwrap_err();
     assert_eq!(problem.code, "turn_timeout");
-    assert_eq!(harness.history().await[1], "Ai: It is (failed)");
+    assert_eq!(harness.history().await, ["Human: How long? (completed)"]);
 }
 
-#[tokio::test]
-async fn a_stopped_turn_keeps_what_was_said() {
+async fn a_stopped_turn_keeps_what_was_said(test: &mut TestStore) {
     let model = ScriptedModel::new([[says(&["It is"]), vec![Say::Hang]].concat()]);
-    let harness = Harness::new(model, ScriptedSearch::new([])).await;
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
     let mut turn = harness.start("How long?").await.unwrap();
     let run = turn.run;
     while turn.watch.next().await.unwrap().kind != "content" {}
@@ -346,10 +370,9 @@ async fn a_stopped_turn_keeps_what_was_said() {
     assert_eq!(harness.history().await, ["Human: How long? (completed)", "Ai: It is (stopped)"]);
 }
 
-#[tokio::test]
-async fn stopping_before_a_word_leaves_no_message() {
+async fn stopping_before_a_word_leaves_no_message(test: &mut TestStore) {
     let model = ScriptedModel::new([vec![Say::Hang]]);
-    let harness = Harness::new(model, ScriptedSearch::new([])).await;
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
     let turn = harness.start("How long?").await.unwrap();
     harness.chat.stop(harness.user.id, turn.run).await.unwrap();
     let result = turn.finish().await.unwrap();
@@ -357,12 +380,11 @@ async fn stopping_before_a_word_leaves_no_message() {
     assert_eq!(harness.history().await, ["Human: How long? (completed)"]);
 }
 
-#[tokio::test]
-async fn leaving_stops_the_run_only_where_it_was_asked_for() {
+async fn leaving_stops_the_run_only_where_it_was_asked_for(test: &mut TestStore) {
     let gate = Arc::new(Notify::new());
     let waits = [vec![Say::WaitFor(Arc::clone(&gate))], says(&["Done."])].concat();
     let model = ScriptedModel::new([[says(&["It"]), vec![Say::Hang]].concat(), waits]);
-    let harness = Harness::new(model, ScriptedSearch::new([])).await;
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
     let mut submission = harness.submission("one");
     submission.request.on_disconnect = OnDisconnect::Cancel;
     let mut turn = harness.chat.start(submission).await.unwrap();
@@ -381,9 +403,8 @@ async fn leaving_stops_the_run_only_where_it_was_asked_for() {
     assert_eq!(log.last().unwrap()["message"]["response"], "Done.");
 }
 
-#[tokio::test]
-async fn a_caller_that_leaves_before_accept_leaves_nothing_stuck() {
-    let harness = Harness::new(ScriptedModel::always(says(&["Yes."])), ScriptedSearch::new([])).await;
+async fn a_caller_that_leaves_before_accept_leaves_nothing_stuck(test: &mut TestStore) {
+    let harness = Harness::new(test, ScriptedModel::always(says(&["Yes."])), ScriptedSearch::new([])).await;
     let (reached, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     harness.faults.at("accept", 1, Fault::Hold { reached: Arc::clone(&reached), go: Arc::clone(&go) });
     {
@@ -412,11 +433,10 @@ async fn a_caller_that_leaves_before_accept_leaves_nothing_stuck() {
     assert_eq!(session.running_run, None);
 }
 
-#[tokio::test]
-async fn of_two_at_once_one_is_refused() {
+async fn of_two_at_once_one_is_refused(test: &mut TestStore) {
     let gate = Arc::new(Notify::new());
     let model = ScriptedModel::new([vec![Say::WaitFor(Arc::clone(&gate)), Say::Text("One.".into())]]);
-    let harness = Harness::new(model, ScriptedSearch::new([])).await;
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
     let (a, b) = tokio::join!(harness.start("a"), harness.start("b"));
     let (winner, loser) = match (a, b) {
         (Ok(turn), Err(error)) | (Err(error), Ok(turn)) => (turn, error),
@@ -428,18 +448,16 @@ async fn of_two_at_once_one_is_refused() {
     assert_eq!(harness.history().await.len(), 2);
 }
 
-#[tokio::test]
-async fn beyond_the_admission_limit_turns_are_refused() {
+async fn beyond_the_admission_limit_turns_are_refused(test: &mut TestStore) {
     let model = ScriptedModel::new([vec![Say::Hang]]);
-    let harness = Harness::with(model, ScriptedSearch::new([]), |config| config.max_running = 1).await;
+    let harness = Harness::with(test, model, ScriptedSearch::new([]), |config| config.max_running = 1).await;
     let turn = harness.start("one").await.unwrap();
     assert!(matches!(harness.start("two").await, Err(StartError::Overloaded { .. })));
     harness.chat.stop(harness.user.id, turn.run).await.unwrap();
 }
 
-#[tokio::test]
-async fn equal_keys_are_one_turn() {
-    let harness = Harness::new(ScriptedModel::new([says(&["Once."])]), ScriptedSearch::new([])).await;
+async fn equal_keys_are_one_turn(test: &mut TestStore) {
+    let harness = Harness::new(test, ScriptedModel::new([says(&["Once."])]), ScriptedSearch::new([])).await;
     let mut submission = harness.submission("hi");
     submission.idempotency = Some(("k".into(), "h1".into()));
     let first = harness.chat.start(submission.clone()).await.unwrap().finish().await.unwrap();
@@ -450,12 +468,11 @@ async fn equal_keys_are_one_turn() {
     assert_eq!(refused, StartError::Refused(Refused::IdempotencyMismatch));
 }
 
-#[tokio::test]
-async fn a_store_that_fails_for_a_while_loses_nothing() {
+async fn a_store_that_fails_for_a_while_loses_nothing(test: &mut TestStore) {
     let gate = Arc::new(Notify::new());
     let model =
         ScriptedModel::new([vec![Say::Text("one ".into()), Say::WaitFor(Arc::clone(&gate)), Say::Text("two".into())]]);
-    let harness = Harness::new(model, ScriptedSearch::new([])).await;
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
     harness.faults.at("log", 2, Fault::Fail);
     harness.faults.at("finish", 1, Fault::Fail);
     harness.faults.at("finish", 2, Fault::Fail);
@@ -469,9 +486,8 @@ async fn a_store_that_fails_for_a_while_loses_nothing() {
     assert_eq!(seqs, (1..=live.len() as u64).collect::<Vec<_>>());
 }
 
-#[tokio::test]
-async fn nothing_is_shown_that_is_not_logged() {
-    let harness = Harness::new(ScriptedModel::new([says(&["a", "b", "c"])]), ScriptedSearch::new([])).await;
+async fn nothing_is_shown_that_is_not_logged(test: &mut TestStore) {
+    let harness = Harness::new(test, ScriptedModel::new([says(&["a", "b", "c"])]), ScriptedSearch::new([])).await;
     let turn = harness.start("hi").await.unwrap();
     let (run, mut watch) = (turn.run, turn.watch);
     while let Some(frame) = watch.next().await {
@@ -481,9 +497,8 @@ async fn nothing_is_shown_that_is_not_logged() {
     }
 }
 
-#[tokio::test]
-async fn what_is_anothers_does_not_exist() {
-    let harness = Harness::new(ScriptedModel::new([says(&["Yes."])]), ScriptedSearch::new([])).await;
+async fn what_is_anothers_does_not_exist(test: &mut TestStore) {
+    let harness = Harness::new(test, ScriptedModel::new([says(&["Yes."])]), ScriptedSearch::new([])).await;
     let run = harness.ask("hi").await.run_id;
     let stranger = askback::domain::id::UserId::from_uuid(uuid::Uuid::from_u128(1));
     use askback::domain::error::StoreError::NotFound;
@@ -494,11 +509,10 @@ async fn what_is_anothers_does_not_exist() {
     assert_eq!(harness.chat.delete_session(stranger, "s1").await.unwrap_err(), NotFound);
 }
 
-#[tokio::test]
-async fn a_crash_ends_the_run_as_interrupted_with_what_was_seen() {
+async fn a_crash_ends_the_run_as_interrupted_with_what_was_seen(test: &mut TestStore) {
     let reply = [says(&["Let me ", "see."]), search_call()].concat();
     let model = ScriptedModel::new([reply, [says(&["It is ", "24"]), vec![Say::Hang]].concat()]);
-    let crashed = Harness::new(model, ScriptedSearch::new([found(&["24 months."])])).await;
+    let crashed = Harness::new(test, model, ScriptedSearch::new([found(&["24 months."])])).await;
     let mut turn = crashed.start("How long?").await.unwrap();
     let mut seen = Vec::new();
     while !text_of(&seen).ends_with("24") {
@@ -515,10 +529,9 @@ async fn a_crash_ends_the_run_as_interrupted_with_what_was_seen() {
     assert_eq!(restarted.ask("Once more?").await.response, "Again.");
 }
 
-#[tokio::test]
-async fn a_crash_while_replying_opens_the_question_again() {
+async fn a_crash_while_replying_opens_the_question_again(test: &mut TestStore) {
     let model = ScriptedModel::new([search_call(), vec![Say::Hang]]);
-    let crashed = Harness::new(model, ScriptedSearch::new([asks()])).await;
+    let crashed = Harness::new(test, model, ScriptedSearch::new([asks()])).await;
     crashed.ask("How long is the warranty?").await;
     let _turn = crashed.start("When is the hotline open?").await.unwrap();
     assert_eq!(crashed.questions().await, [(1, "taken")]);
@@ -526,10 +539,9 @@ async fn a_crash_while_replying_opens_the_question_again() {
     assert_eq!(restarted.questions().await, [(1, "open")]);
 }
 
-#[tokio::test]
-async fn shutdown_interrupts_what_does_not_end() {
+async fn shutdown_interrupts_what_does_not_end(test: &mut TestStore) {
     let model = ScriptedModel::new([[says(&["It is"]), vec![Say::Hang]].concat()]);
-    let harness = Harness::new(model, ScriptedSearch::new([])).await;
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
     let mut turn = harness.start("How long?").await.unwrap();
     while turn.watch.next().await.unwrap().kind != "content" {}
     harness.chat.shutdown(Duration::ZERO).await;
@@ -537,9 +549,8 @@ async fn shutdown_interrupts_what_does_not_end() {
     assert!(matches!(harness.start("more").await, Err(StartError::Overloaded { .. })));
 }
 
-#[tokio::test]
-async fn a_note_is_kept_once_the_history_no_longer_fits() {
-    let harness = Harness::new(ScriptedModel::always(says(&["Noted."])), ScriptedSearch::new([])).await;
+async fn a_note_is_kept_once_the_history_no_longer_fits(test: &mut TestStore) {
+    let harness = Harness::new(test, ScriptedModel::always(says(&["Noted."])), ScriptedSearch::new([])).await;
     for n in 1..=3 {
         harness.ask(&format!("Question {n}?")).await;
     }
@@ -568,12 +579,13 @@ const MANUALS: [(&str, &str); 2] = [
     ),
 ];
 
-#[tokio::test]
-async fn an_answer_resumes_retrieval_without_agent_and_plan() {
-    for reply in ["2", "Borealis Z9", "the second one"] {
-        let ask = calls("search_knowledge_base", &json!({ "query": "How long is the warranty?" }));
-        let model = ScriptedModel::new([ask, says(&["The warranty is 36 months from the date of purchase [1]."])]);
-        let harness = Harness::over_files(model, &MANUALS).await;
+async fn an_answer_resumes_retrieval_without_agent_and_plan(test: &mut TestStore) {
+    let harness = Harness::over_files(test, ScriptedModel::new([]), &MANUALS).await;
+    for (session, reply) in [("a", "2"), ("b", "Borealis Z9"), ("c", "the second one")] {
+        harness.move_to(session);
+        let before = harness.model.seen().len();
+        harness.model.then(calls("search_knowledge_base", &json!({ "query": "How long is the warranty?" })));
+        harness.model.then(says(&["The warranty is 36 months from the date of purchase [1]."]));
         let asked = harness.ask("How long is the warranty?").await;
         assert_eq!(asked.status, RunStatus::AwaitingInput);
         let view = asked.hitl.unwrap();
@@ -591,7 +603,7 @@ async fn an_answer_resumes_retrieval_without_agent_and_plan() {
         assert!(trace.retrieved_chunks.unwrap().iter().all(|chunk| chunk.filename == "borealis-z9.md"));
         assert_eq!(harness.questions().await, [(1, "answered")]);
 
-        let requests = harness.model.seen();
+        let requests = harness.model.seen().split_off(before);
         assert_eq!(requests.len(), 2, "one call asked the agent, one wrote the answer");
         assert!(requests[1].tools.is_empty());
         let Some(Prompt::User { content }) = requests[1].messages.last() else { panic!() };
@@ -599,12 +611,11 @@ async fn an_answer_resumes_retrieval_without_agent_and_plan() {
     }
 }
 
-#[tokio::test]
-async fn a_failed_resume_can_be_answered_again() {
+async fn a_failed_resume_can_be_answered_again(test: &mut TestStore) {
     let ask = calls("search_knowledge_base", &json!({ "query": "How long is the warranty?" }));
     let failing = vec![Say::Fail(ModelError::Transient("down".into()))];
     let model = ScriptedModel::new([ask, failing, says(&["36 months [1]."])]);
-    let harness = Harness::over_files(model, &MANUALS).await;
+    let harness = Harness::over_files(test, model, &MANUALS).await;
     let view = harness.ask("How long is the warranty?").await.hitl.unwrap();
     let chosen =
         HitlReply { id: Some(view.id), option_ids: vec![view.option_list[1].id.clone()], ..HitlReply::default() };
@@ -617,10 +628,9 @@ async fn a_failed_resume_can_be_answered_again() {
     assert_eq!(refused, StartError::Refused(Refused::HitlNotOpen(HitlStatus::Answered)));
 }
 
-#[tokio::test]
-async fn what_is_not_in_the_documents_is_said_without_a_model() {
+async fn what_is_not_in_the_documents_is_said_without_a_model(test: &mut TestStore) {
     let ask = calls("search_knowledge_base", &json!({ "query": "How long is the warranty?" }));
-    let harness = Harness::over_files(ScriptedModel::new([ask]), &MANUALS).await;
+    let harness = Harness::over_files(test, ScriptedModel::new([ask]), &MANUALS).await;
     harness.ask("How long is the warranty?").await;
     let answered = harness.ask("neither of them").await;
     assert_eq!(

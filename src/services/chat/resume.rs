@@ -40,7 +40,6 @@ impl Inner {
         let mut record = record.clone();
         record.answers.push(answer);
         let context = self.context(scene).await?;
-        work.told = context.told();
         // What may be read is asked again: it may have changed since the question.
         let only = scene.request.collections.clone().or_else(|| record.only.clone());
         let access = self.ports.documents.readable(scene.user.id, only.as_deref()).await?;
@@ -61,6 +60,7 @@ impl Inner {
         work.transcript.trace = Some(Box::new(trace));
         match finding {
             Finding::Answer(evidence) => {
+                work.told = context.told();
                 let material = material(&record, &evidence);
                 let messages = context.prompts(ANSWER, &material, self.config.window_tokens);
                 self.write_answer(scene, messages, evidence, work).await?;

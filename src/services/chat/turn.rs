@@ -224,7 +224,8 @@ impl Inner {
         if !retrieval.is_zero() {
             metrics::histogram!("askback_retrieval_seconds").record(retrieval.as_secs_f64());
         }
-        if written == Written::Yes {
+        // A stop waits for nothing; what left the history is taken up by the next turn that ends well.
+        if written == Written::Yes && status.is_good() {
             self.note(&scene).await;
         }
         live.end();

@@ -1,3 +1,3 @@
 //! One suite per port, run on every implementation.
-mod store;
+pub(crate) mod store;
 mod vector;

@@ -1,15 +1,9 @@
 //! The chat service over a real store, with a scripted model and a scripted knowledge tool.
 
-use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicI64, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use askback::{
-    adapters::storage::{Engine, Options, Storage},
+    adapters::storage::Storage,
     domain::{
         chat::{ChatStore, HitlReply, TurnRequest, TurnResult},
         error::ToolError,
@@ -18,7 +12,7 @@ use askback::{
         id::{ChunkId, DocumentId, Id, RunId, UserId},
         knowledge::Facets,
         model::{ChatModel, ToolSpec},
-        time::{Clock, Millis},
+        time::Clock,
         tool::{Tool, ToolContext, ToolOutcome},
         trace::RagTrace,
         user::{Role, User, UserStore},
@@ -35,26 +29,11 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
-    faults::{Faults, FaultyChats},
+    faults::{Fault, Faults, FaultyChats},
     knowledge,
     model::ScriptedModel,
+    store::{TestClock, TestStore},
 };
-
-/// A clock that stands still until a test moves it.
-#[derive(Debug)]
-pub struct TestClock(AtomicI64);
-
-impl TestClock {
-    pub fn advance(&self, span: Duration) {
-        self.0.fetch_add(i64::try_from(span.as_millis()).unwrap(), Ordering::SeqCst);
-    }
-}
-
-impl Clock for TestClock {
-    fn now(&self) -> Millis {
-        Millis(self.0.load(Ordering::SeqCst))
-    }
-}
 
 /// A knowledge tool that gives what a test wrote down, and counts its calls like the real one.
 pub struct ScriptedSearch {
@@ -213,6 +192,7 @@ pub struct Harness {
     pub clock: Arc<TestClock>,
     pub faults: Faults,
     pub user: User,
+    session: Mutex<String>,
     folder: Arc<TempDir>,
     retrieval: Arc<Retrieval>,
     tool: Arc<dyn Tool>,
@@ -235,38 +215,38 @@ fn as_port(clock: &Arc<TestClock>) -> Arc<dyn Clock> {
 }
 
 impl Harness {
-    /// A fresh one.
-    pub async fn new(model: Arc<ScriptedModel>, search: Arc<ScriptedSearch>) -> Self {
-        Self::with(model, search, |_| {}).await
+    /// A fresh account over `test`.
+    pub async fn new(test: &TestStore, model: Arc<ScriptedModel>, search: Arc<ScriptedSearch>) -> Self {
+        Self::with(test, model, search, |_| {}).await
     }
 
-    /// A fresh one with other bounds.
+    /// The same with other bounds.
     pub async fn with(
+        test: &TestStore,
         model: Arc<ScriptedModel>,
         search: Arc<ScriptedSearch>,
         change: impl FnOnce(&mut ChatConfig),
     ) -> Self {
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        let clock = Arc::new(TestClock(AtomicI64::new(1_767_323_045_678)));
-        let store = open(&folder, &clock).await;
+        let (store, clock) = (test.store.clone(), Arc::clone(&test.clock));
         let user = User {
             id: UserId::at(clock.now()),
-            name: "ann".into(),
+            name: format!("ann-{}", uuid::Uuid::now_v7()),
             role: Role::User,
             password_hash: "-".into(),
             auth_epoch: 0,
             disabled_at: None,
             created_at: clock.now(),
         };
-        store.add_user(&user, "ann").await.unwrap();
+        store.add_user(&user, &user.name).await.unwrap();
         let retrieval = knowledge::empty(&store, &as_port(&clock));
         let tool = Arc::clone(&search) as Arc<dyn Tool>;
         Self::over(Parts { store, folder, clock, user, model, search, retrieval, tool }, "boot1", change)
     }
 
     /// A fresh one with the real knowledge tool over these files.
-    pub async fn over_files(model: Arc<ScriptedModel>, files: &[(&str, &str)]) -> Self {
-        let bare = Self::new(model, ScriptedSearch::new([])).await;
+    pub async fn over_files(test: &TestStore, model: Arc<ScriptedModel>, files: &[(&str, &str)]) -> Self {
+        let bare = Self::new(test, model, ScriptedSearch::new([])).await;
         let retrieval = knowledge::library(&bare.store, &as_port(&bare.clock), bare.folder.path(), files).await;
         let tool = Arc::new(KnowledgeTool::new(Arc::clone(&retrieval)));
         Self::over(Parts { retrieval, tool, ..bare.parts() }, "boot1", |_| {})
@@ -300,21 +280,46 @@ impl Harness {
             retrieval: Arc::clone(&retrieval),
             tools: Registry::new(vec![Arc::clone(&tool)]),
         };
-        Self { chat: Chat::new(ports, config), store, model, search, clock, faults, user, folder, retrieval, tool }
+        Self {
+            chat: Chat::new(ports, config),
+            store,
+            model,
+            search,
+            clock,
+            faults,
+            user,
+            session: Mutex::new("s1".into()),
+            folder,
+            retrieval,
+            tool,
+        }
     }
 
-    /// Another start of the process over the same data, as after a crash: nothing of this one was ended.
+    /// Another start of the process over the same data, as after a crash: nothing of this one was ended, and nothing that
+    /// is left of it reaches the store any more.
     pub async fn after_crash(&self, model: Arc<ScriptedModel>, search: Arc<ScriptedSearch>) -> Self {
+        for op in ["log", "finish", "beat_process", "orphans"] {
+            self.faults.always(op, Fault::Fail);
+        }
         let tool = Arc::clone(&search) as Arc<dyn Tool>;
         let restarted = Self::over(Parts { model, search, tool, ..self.parts() }, "boot2", |_| {});
         restarted.chat.recover().await;
         restarted
     }
 
+    /// The session that the next turns are in; `s1` until [`move_to`](Self::move_to).
+    pub fn session(&self) -> String {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn move_to(&self, session: &str) {
+        *self.session.lock().unwrap() = session.into();
+    }
+
     pub fn submission(&self, message: &str) -> Submission {
         Submission {
             user: self.user.clone(),
-            session_name: Some("s1".into()),
+            session_name: Some(self.session()),
             request: TurnRequest { message: message.into(), ..TurnRequest::default() },
             idempotency: None,
             request_id: Some("req".into()),
@@ -344,7 +349,7 @@ impl Harness {
 
     /// `who: text (status)` of every message of the session.
     pub async fn history(&self) -> Vec<String> {
-        let conversation = self.chat.session(self.user.id, "s1", 1000).await.unwrap();
+        let conversation = self.chat.session(self.user.id, &self.session(), 1000).await.unwrap();
         conversation
             .messages
             .iter()
@@ -354,7 +359,7 @@ impl Harness {
 
     /// States of the questions of the session, oldest first.
     pub async fn questions(&self) -> Vec<(u32, &'static str)> {
-        let session = self.store.session(self.user.id, "s1").await.unwrap();
+        let session = self.store.session(self.user.id, &self.session()).await.unwrap();
         let Some(leaf) = session.active_leaf else { return vec![] };
         let branch = self.store.branch(session.id, leaf, 1000).await.unwrap();
         branch
@@ -386,11 +391,6 @@ impl Drop for Harness {
             assert_eq!(self.model.violations(), Vec::<String>::new());
         }
     }
-}
-
-async fn open(folder: &TempDir, clock: &Arc<TestClock>) -> Storage {
-    let engine = Engine::Sqlite { folder: folder.path().to_owned() };
-    Storage::open(Options { engine, clock: as_port(clock) }).await.unwrap()
 }
 
 /// A frame without what differs from run to run: times are 0, ids are named by what they are.
