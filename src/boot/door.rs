@@ -1,6 +1,6 @@
 //! The command line's way into a running server: its address and a token, in the data folder, for its owner alone.
 
-use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::SocketAddr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -34,14 +34,18 @@ pub fn find(folder: &DataFolder) -> Result<Option<Door>, FolderError> {
     Ok(serde_json::from_str(&text).ok())
 }
 
-/// Keeps the door open: tokens end, so it is written anew before they do. That it cannot be written does not keep the
-/// server from serving.
-pub(super) async fn keep(app: Arc<App>, folder: DataFolder, bound: SocketAddr) -> Infallible {
+/// Opens the door. That it cannot be written does not keep the server from serving.
+pub(super) async fn open(app: &App, folder: &DataFolder, bound: SocketAddr) {
+    if let Err(error) = write(app, folder, bound).await {
+        tracing::warn!(error, "the command line cannot reach this server");
+    }
+}
+
+/// Keeps the door open: tokens end, so it is written anew before they do.
+pub(super) async fn keep(app: &App, folder: &DataFolder, bound: SocketAddr) -> Infallible {
     loop {
-        if let Err(error) = write(&app, &folder, bound).await {
-            tracing::warn!(error, "the command line cannot reach this server");
-        }
         tokio::time::sleep(RENEW).await;
+        open(app, folder, bound).await;
     }
 }
 

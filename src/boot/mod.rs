@@ -45,6 +45,7 @@ use crate::{
             Accounts, AuthConfig, AuthError, Hashing, SigningSecret, WeakSecret, new_invite_code, new_signing_secret,
         },
         chat::{Chat, ChatConfig, ChatPorts},
+        eval,
         ingest::{Ingest, Ports, WorkerConfig},
         retrieval::{KnowledgeTool, Retrieval, RetrievalConfig, search::Search},
     },
@@ -178,6 +179,7 @@ impl Node {
         let boot = Uuid::now_v7().to_string();
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
+        let origins = origins(&config.server.cors_origins)?;
 
         let (accounts, new_invite_code) = accounts(config, &folder, store.clone(), Arc::clone(&clock))?;
         let embedder: Arc<dyn Embedder> = Arc::new(BuiltinEmbedder::load()?);
@@ -211,6 +213,7 @@ impl Node {
                 candidate_k: config.retrieval.candidate_k,
                 min_score: config.retrieval.min_score,
                 max_rounds: config.hitl.max_rounds,
+                cost_ratio: config.hitl.ask_cost,
                 ..RetrievalConfig::default()
             },
         });
@@ -277,7 +280,7 @@ impl Node {
             },
             places: Semaphore::new(http::Limits::default().requests),
             shutdown: CancellationToken::new(),
-            origins: origins(&config.server.cors_origins)?,
+            origins,
             components: Box::new(move || probe.clone().components().boxed()),
             metrics: Box::new(move || metrics.render()),
         });
@@ -302,7 +305,8 @@ impl Node {
         Ok(sample::index(&self.folder, &self.app.ingest).await?)
     }
 
-    /// Listens at `address` (`host:port`), and leaves a door for the command line in the data folder.
+    /// Listens at `address` (`host:port`), and leaves a door for the command line in the data folder. Whoever comes now
+    /// waits until [`serve`](Self::serve).
     ///
     /// # Errors
     /// When the address cannot be had.
@@ -310,6 +314,7 @@ impl Node {
         let refused = |error| BootError::Listen { address: address.to_owned(), error };
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let bound = listener.local_addr().map_err(refused)?;
+        door::open(&self.app, &self.folder, bound).await;
         Ok((listener, bound))
     }
 
@@ -319,14 +324,15 @@ impl Node {
     /// # Errors
     /// When the listener fails for good.
     pub async fn serve(self, listener: TcpListener, bound: SocketAddr) -> Result<(), BootError> {
-        let door = door::keep(Arc::clone(&self.app), self.folder.clone(), bound);
+        let door = door::keep(&self.app, &self.folder, bound);
         let served = tokio::select! {
             served = http::serve(listener, Arc::clone(&self.app)) => served,
             never = door => match never {},
         };
-        self.folder.remove(door::FILE)?;
+        let closed = self.folder.remove(door::FILE);
         self.stop().await;
-        served.map_err(BootError::Serve)
+        served.map_err(BootError::Serve)?;
+        Ok(closed?)
     }
 
     /// Ends turns (after their grace), workers and the store, in this order.
@@ -362,6 +368,18 @@ impl Node {
             stored += chunks.filter_map(|count| u64::try_from(count).ok()).sum::<u64>();
         }
     }
+}
+
+/// Measures retrieval on evaluation sets, with the configured embedder and an index of its own: the data folder is not
+/// touched.
+///
+/// # Errors
+/// When embedder or index fail.
+pub async fn evaluate_retrieval(config: &Config, sets: &[eval::Set]) -> Result<eval::Report, BootError> {
+    refuse_unsupported(config)?;
+    let embedder: Arc<dyn Embedder> = Arc::new(BuiltinEmbedder::load()?);
+    let dims = embedder.dims();
+    Ok(eval::retrieval(sets, embedder, || Arc::new(EmbeddedIndex::new(dims))).await?)
 }
 
 /// Brings the database to the layout of this version, and nothing else.

@@ -48,6 +48,9 @@ pub(crate) enum Command {
     User(UserCommand),
     /// Bring the database to the layout of this version (serve does so itself)
     Migrate,
+    /// Measure quality on evaluation sets
+    #[command(subcommand)]
+    Eval(EvalCommand),
     /// Check settings, data folder, database, index and models, and say what to do
     #[command(after_help = "Example:\n  askback doctor --json\n\nFails (1) if any check fails.")]
     Doctor {
@@ -124,6 +127,22 @@ impl UserRole {
             Self::Admin => "admin",
         }
     }
+}
+
+/// About quality.
+#[derive(Debug, Subcommand)]
+pub(crate) enum EvalCommand {
+    /// Measure retrieval: BM25 alone, dense alone, fused by rank, fused by coverage (nDCG@10 / R@10)
+    #[command(after_help = "Example:\n  askback eval retrieval sets/one sets/two --json\n\n\
+                            A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv. The data folder is not touched.")]
+    Retrieval {
+        /// Folders of sets
+        #[arg(required = true, value_name = "FOLDER")]
+        folders: Vec<PathBuf>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// About the configuration.

@@ -164,7 +164,11 @@ fn show_sources(result: &TurnResult) -> io::Result<()> {
     }
     output::line("")?;
     for citation in &result.citations {
-        let page = citation.page.as_ref().map(|page| format!(", {page}")).unwrap_or_default();
+        let page = match citation.page.as_deref() {
+            Some(label) if label.bytes().all(|byte| byte.is_ascii_digit()) => format!(", page {label}"),
+            Some(label) => format!(", {label}"),
+            None => String::new(),
+        };
         let flat = citation.quote.split_whitespace().collect::<Vec<_>>().join(" ");
         let mut quote: String = flat.chars().take(QUOTE).collect();
         if quote.len() < flat.len() {

@@ -195,9 +195,11 @@ fn report(wish: &Ingest, outcomes: &[Outcome], skipped: &BTreeSet<PathBuf>) -> R
     } else {
         for outcome in outcomes {
             let name = &outcome.filename;
-            match &outcome.error {
-                Some(error) => output::line(&format!("failed     {name}: {error}"))?,
-                None => output::line(&format!("completed  {name}: {} chunks", outcome.chunks))?,
+            if outcome.status == JobState::Failed {
+                let error = outcome.error.as_deref().unwrap_or("the job failed");
+                output::line(&format!("failed     {name}: {error}"))?;
+            } else {
+                output::line(&format!("completed  {name}: {} chunks", outcome.chunks))?;
             }
         }
         for path in skipped {

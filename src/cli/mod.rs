@@ -4,6 +4,7 @@ mod args;
 mod ask;
 mod config;
 mod doctor;
+mod eval;
 mod ingest;
 mod link;
 mod output;
@@ -100,6 +101,7 @@ fn dispatch(invocation: Invocation) -> Result<(), Failure> {
             Ok(output::line("the database has the layout of this version")?)
         }),
         Command::Doctor { json } => runtime::run(load()?, true, move |config| doctor::run(config, json)),
+        Command::Eval(command) => runtime::run(load()?, true, |config| eval::run(config, command)),
         Command::Config(command) => config::run(&command, load),
     }
 }

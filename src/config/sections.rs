@@ -225,6 +225,7 @@ pub struct Hitl {
     #[serde(rename = "expiry_hours", deserialize_with = "hours")]
     pub expiry: Duration,
     pub max_rounds: u32,
+    pub ask_cost: f32,
 }
 
 /// `[ingest]`

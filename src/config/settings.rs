@@ -321,6 +321,13 @@ pub const SETTINGS: &[Setting] = &[
         "How often one question may be asked back.",
     ),
     row(
+        "hitl.ask_cost",
+        "ASKBACK_ASK_COST",
+        Share,
+        Some("0.3"),
+        "What asking costs beside a wrong silent choice, 0 … 1: a higher number asks back less often.",
+    ),
+    row(
         "ingest.upload_limit",
         "ASKBACK_UPLOAD_LIMIT",
         Bytes { min: 1 << 10, max: 1 << 34 },

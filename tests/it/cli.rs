@@ -1,17 +1,47 @@
 //! The command line: the real binary, its exit codes and what it prints.
 
 use std::{
+    io::Write,
+    os::unix::fs::PermissionsExt,
     path::Path,
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// The binary with an empty environment, at work in `folder`.
+use crate::support::process::Server;
+
+/// The binary with nothing in its environment but where the data is, at work in `folder`.
 fn askback(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_askback"));
-    command.env_clear().current_dir(folder);
+    command.env_clear().env("ASKBACK_DATA_DIR", "var").current_dir(folder);
     command
+}
+
+/// Runs it with this standard input.
+fn piped(command: &mut Command, input: &str) -> Output {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    child.stdin.take().expect("it is piped").write_all(input.as_bytes()).expect("it reads");
+    child.wait_with_output().expect("it ends")
+}
+
+/// A command that must do its work and print one JSON value.
+fn json_of(command: &mut Command) -> Value {
+    let (code, out, err) = texts(&command.output().expect("it starts"));
+    assert_eq!(code, 0, "{out}{err}");
+    serde_json::from_str(&out).expect("it prints JSON")
+}
+
+/// A folder with two documents in two languages.
+fn documents() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join("docs/中文")).unwrap();
+    std::fs::write(folder.path().join("docs/badge.md"), "# Badges\n\nA lost badge costs 25 dollars to replace.\n")
+        .unwrap();
+    std::fs::write(folder.path().join("docs/中文/班车.txt"), "班车每天早上七点半从东门出发。\n").unwrap();
+    std::fs::write(folder.path().join("docs/picture.xyz"), "no document").unwrap();
+    folder
 }
 
 fn texts(output: &Output) -> (i32, String, String) {
@@ -74,4 +104,146 @@ fn the_example_can_be_used_as_it_is() {
     std::fs::write(folder.path().join("askback.toml"), &example.stdout).unwrap();
     let shown = askback(folder.path()).args(["config", "show", "--json"]).output().unwrap();
     assert_eq!(texts(&shown).0, 0);
+}
+
+/// Ingests and asks, whoever serves.
+fn ingests_and_asks(folder: &Path) {
+    let report = json_of(askback(folder).args(["ingest", "docs", "--collection", "office", "--json"]));
+    let files: Vec<_> = report["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| (file["filename"].clone(), file["status"].clone(), file["chunks"].clone()))
+        .collect();
+    let done = json!("completed");
+    assert_eq!(files, [(json!("badge.md"), done.clone(), json!(1)), (json!("中文/班车.txt"), done, json!(1))]);
+    assert_eq!(report["skipped"], json!(["docs/picture.xyz"]));
+
+    let first = json_of(askback(folder).args(["ask", "How much does it cost to replace a lost badge?", "--json"]));
+    assert_eq!((&first["status"], &first["citations"][0]["filename"]), (&json!("completed"), &json!("badge.md")));
+    assert!(first["response"].as_str().unwrap().contains("25 dollars"), "{first:#}");
+    let next = json_of(askback(folder).args(["ask", "班车几点出发？", "--json"]));
+    assert_eq!(
+        (&next["session_id"], &next["citations"][0]["filename"]),
+        (&first["session_id"], &json!("中文/班车.txt"))
+    );
+    let new = json_of(askback(folder).args(["ask", "--new", "班车几点出发？", "--json"]));
+    assert_ne!(new["session_id"], first["session_id"]);
+}
+
+#[test]
+fn ingest_and_ask_work_without_a_server() {
+    let folder = documents();
+    ingests_and_asks(folder.path());
+    let output = askback(folder.path()).args(["ask", "班车几点出发？"]).output().unwrap();
+    let (code, out, err) = texts(&output);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.contains("[1]") && out.contains("\n[1] 中文/班车.txt: 班车每天早上七点半从东门出发。\n"), "{out}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ingest_and_ask_go_through_a_running_server() {
+    let folder = documents();
+    let server = Server::start(folder.path(), &[]).await;
+    let door = folder.path().join("var/local-door.json");
+    assert_eq!(std::fs::metadata(&door).unwrap().permissions().mode() & 0o777, 0o600);
+    let path = folder.path().to_owned();
+    tokio::task::spawn_blocking(move || ingests_and_asks(&path)).await.unwrap();
+    assert_eq!(server.terminate().await, (Some(0), String::new()));
+    assert!(!door.exists());
+}
+
+#[test]
+fn a_question_asked_back_is_numbered_and_the_next_ask_answers_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for (product, years) in [("Aurora X1", "three"), ("Borealis Z9", "two")] {
+        let text = format!("# {product} manual\n\n## Warranty\n\nThe warranty of the {product} lasts {years} years.\n");
+        std::fs::write(folder.path().join(format!("{product}.md")), text).unwrap();
+    }
+    json_of(askback(folder.path()).args(["ingest", "Aurora X1.md", "Borealis Z9.md", "--json"]));
+    let asked = askback(folder.path()).args(["ask", "How long is the warranty?"]).output().unwrap();
+    let (code, out, err) = texts(&asked);
+    assert_eq!((code, err.as_str()), (0, "The question stays open; answer it with: askback ask \"…\"\n"));
+    assert!(out.contains("\n  1. ") && out.contains("\n  2. "), "{out}");
+    let second = if out.contains("2. Aurora X1") { ("three", "Aurora X1.md") } else { ("two", "Borealis Z9.md") };
+    let answer = json_of(askback(folder.path()).args(["ask", "2", "--json"]));
+    assert!(answer["response"].as_str().unwrap().contains(second.0), "{answer:#}");
+    let cited: Vec<_> = answer["citations"].as_array().unwrap().iter().map(|citation| &citation["filename"]).collect();
+    assert!(!cited.is_empty() && cited.iter().all(|filename| **filename == second.1), "{answer:#}");
+}
+
+#[test]
+fn a_file_that_fails_is_1_and_the_others_are_read() {
+    let folder = documents();
+    std::fs::write(folder.path().join("docs/broken.pdf"), "this is no PDF").unwrap();
+    let output = askback(folder.path()).args(["ingest", "docs", "--json"]).output().unwrap();
+    let (code, out, _) = texts(&output);
+    assert_eq!(code, 1);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&report["completed"], &report["failed"]), (&json!(2), &json!(1)));
+    assert_eq!(report["files"][1]["error_code"], "malformed", "{report:#}");
+    let (code, _, err) = texts(&askback(folder.path()).args(["ingest", "nowhere"]).output().unwrap());
+    assert_eq!(code, 1);
+    assert!(err.starts_with("error: nowhere: "), "{err}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_process_is_told_who_owns_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &[]).await;
+    let output = askback(folder.path()).args(["serve", "--listen", "127.0.0.1:0"]).output().unwrap();
+    let said =
+        "error: another askback process is using the data folder var; stop it, or give this one a folder of its own\n";
+    assert_eq!(texts(&output), (1, String::new(), said.into()));
+    server.kill().await;
+    let (code, ..) = texts(&askback(folder.path()).arg("migrate").output().unwrap());
+    assert_eq!(code, 0, "a dead process owns nothing");
+}
+
+#[test]
+fn a_weak_signing_secret_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = askback(folder.path()).arg("serve").env("ASKBACK_JWT_SECRET", "secret").output().unwrap();
+    let (code, out, err) = texts(&output);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.starts_with("error: auth.jwt_secret: the signing secret has 6 bytes; it needs at least 32"), "{err}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_added_admin_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let add = ["user", "add", "anna", "--role", "admin", "--password-stdin"];
+    let (code, out, err) = texts(&piped(askback(folder.path()).args(add), "correct horse 7\n"));
+    assert_eq!((code, out.as_str()), (0, "added anna (admin)\n"));
+    assert!(err.starts_with("admin invite code: "), "shown by whatever starts first: {err}");
+    let taken = texts(&piped(askback(folder.path()).args(add), "correct horse 7"));
+    assert_eq!((taken.0, taken.2.contains("username_taken")), (1, true), "{taken:?}");
+    let weak = texts(&piped(askback(folder.path()).args(["user", "add", "ben", "--password-stdin"]), "12345678"));
+    assert_eq!((weak.0, weak.2.contains("weak_password")), (1, true), "{weak:?}");
+    assert_eq!(texts(&piped(askback(folder.path()).args(add), "")).0, 2);
+
+    let server = Server::start(folder.path(), &[]).await;
+    let login = json!({"username": "anna", "password": "correct horse 7"});
+    let token = server.post("", "/auth/login", &login).await["access_token"].as_str().unwrap().to_owned();
+    assert_eq!(server.get(&token, "/auth/me").await, json!({"username": "anna", "role": "admin"}));
+}
+
+#[test]
+fn doctor_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let well = json_of(askback(folder.path()).args(["doctor", "--json"]));
+    assert_eq!(well["ok"], true, "{well:#}");
+    let output = askback(folder.path())
+        .args(["doctor", "--json"])
+        .env("ASKBACK_LLM_BASE_URL", "http://127.0.0.1:9/v1")
+        .env("ASKBACK_MODEL", "small")
+        .output()
+        .unwrap();
+    let (code, out, _) = texts(&output);
+    assert_eq!(code, 1);
+    let ill: Value = serde_json::from_str(&out).unwrap();
+    let failed: Vec<_> = ill["checks"].as_array().unwrap().iter().filter(|check| check["ok"] == false).collect();
+    assert_eq!(failed.len(), 1, "{ill:#}");
+    assert_eq!((&failed[0]["name"], &failed[0]["detail"]), (&json!("chat_model"), &json!("small does not answer")));
+    assert!(failed[0]["action"].as_str().unwrap().starts_with("start the model's server"));
 }

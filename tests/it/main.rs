@@ -13,6 +13,7 @@
 
 mod cli;
 mod contract;
+mod crash;
 mod eval;
 mod http;
 mod ingest;

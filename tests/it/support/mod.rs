@@ -6,4 +6,5 @@ pub mod faults;
 pub mod harness;
 pub mod knowledge;
 pub mod model;
+pub mod process;
 pub(crate) mod store;
