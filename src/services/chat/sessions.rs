@@ -2,7 +2,7 @@
 
 use super::Chat;
 use crate::domain::{
-    chat::{Message, MessageStatus, Session},
+    chat::{Message, MessageKind, MessageStatus, Session},
     error::StoreError,
     hitl::{HitlStatus, HitlView, Pending},
     id::{SessionId, UserId},
@@ -46,11 +46,15 @@ impl Chat {
             None => Vec::new(),
         };
         messages.retain(|message| message.status != MessageStatus::Running || !message.content.is_empty());
-        let pending = if session.awaiting_input {
-            messages.iter().rev().find_map(|message| message.pending.as_ref()).and_then(|pending| self.hitl(pending))
-        } else {
-            None
-        };
+        // Answers that were stopped, failed or interrupted are passed over: the question before them is open again.
+        let whole = messages.iter().rev().find(|message| {
+            message.kind == MessageKind::Ai
+                && matches!(message.status, MessageStatus::Completed | MessageStatus::AwaitingInput)
+        });
+        let pending = whole
+            .and_then(|message| message.pending.as_ref())
+            .and_then(|pending| self.hitl(pending))
+            .filter(|view| matches!(view.status, HitlStatus::Open | HitlStatus::Taken));
         Ok(Conversation { session, messages, pending })
     }
 
