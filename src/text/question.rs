@@ -7,7 +7,7 @@ use regex::Regex;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{
-    fold,
+    fold::{fold, simplified},
     lang::{Lang, detect},
     quantities::{Kind, Quantity, quantities},
     terms::analyse,
@@ -192,6 +192,10 @@ static MACHINERY: LazyLock<Option<Regex>> = LazyLock::new(|| {
         | \bwhat\ (kinds?|types?|sorts?)\ of\b | \bwhat\ (is|are)\ the\ (name|names)\ of\b
         | \b(tell|show|give|explain|describe)\ (me|us)\b | \b(do\ you\ know|i\ want\ to\ know|i\ would\ like\ to\ know)\b
         | \b(what|how)\ about\b | \bi\ need\b | \bin\ general\b | \brespectively\b
+        | \bcompar(e|es|ed|ing|ison)\b | \b(the\ )?differences?\ (between|of|in)\b | \bhow\ do(es)?\b | \bdiffers?\b
+        | \b(according\ to|based\ on|summari[sz]e|a\ summary\ of)\b | \b(each|every|both|all)\b
+        | 根据|依据|总结|概述|简述|描述|列举|列出|各自|每[个款种]|所有
+        | 比较一?下?|对比一?下?|有什么区别|有什么不同|的?区别
         | 多少钱|多长时间|多长|多久|多少|多大|多高|多重|多远|什么时候|什么时间|何时|为什么|为何|怎么样|怎么办|怎么|如何|怎样|请问|想知道|我想了解|告诉我
         | 哪一?[年天月日个位些种款家里儿]|第几|几[个位名次天年月号点周种台件倍]|什么|谁|是否|能不能|可不可以|有没有|是不是|能否|可否|分别|一般|总共|一共|[吗呢吧呀啊][?？]?$",
     )
@@ -201,9 +205,10 @@ static MACHINERY: LazyLock<Option<Regex>> = LazyLock::new(|| {
 const NO_NAMES: &[&str] = &["i", "ok", "okay", "hi", "hello", "please", "thanks", "faq"];
 
 fn content(text: &str) -> Vec<Content> {
+    let text = simplified(text);
     let stripped = match MACHINERY.as_ref() {
-        Some(machinery) => machinery.replace_all(text, " ").into_owned(),
-        None => text.to_owned(),
+        Some(machinery) => machinery.replace_all(&text, " ").into_owned(),
+        None => text.into_owned(),
     };
     let quoted = quoted(&stripped);
     // A text all in capitals, or in title case, tells nothing by its capitals.
@@ -236,6 +241,11 @@ fn content(text: &str) -> Vec<Content> {
             analyse(word.text).into_iter().next().map_or_else(|| folded.clone(), |term| term.text)
         };
         found.push(Content { text: folded, term, is_name, is_code: word.is_code(), is_borrowed: false });
+    }
+    // Single Chinese characters are mostly units and particles (年, 天); beside real words they say nothing.
+    let telling = |word: &Content| word.text.chars().nth(1).is_some() || !word.text.starts_with(is_han);
+    if found.iter().any(telling) {
+        found.retain(telling);
     }
     found
 }
@@ -306,14 +316,49 @@ fn is_follow_up(folded: &str, content: &[Content]) -> bool {
 
 static POINTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(
-        r"\b(?:this|these|those|said)\s+([a-z][a-z -]*?[a-z])(?:\s+(?:is|are|was|were|does|do|did|has|have|had|can|could|will|would|should|may|provide|publish|offer|that|which|who|of|in|on|at|for|to|from|with|and|or|by)\b|[^a-z -]|$)|(?:这|那|该|此)(?:个|款|种|家|本|台|份|项|部|座|位)?(\p{Han}{2,6}?)(?:的|是|有|在|能|可|会|支持|$|[^\p{Han}])",
+        r"\bthis\s+([a-z][a-z -]*?[a-z])(?:\s+(?:is|are|was|were|does|do|did|has|have|had|can|could|will|would|should|may|provide|publish|offer|that|which|who|of|in|on|at|for|to|from|with|and|or|by)\b|[^a-z -]|$)|(?:这|那|该|此)(?:个|款|种|家|本|台|份|项|部|座|位)?(\p{Han}{2,6}?)(?:的|是|有|在|能|可|会|支持|$|[^\p{Han}])",
     )
 });
 
 /// Nouns that point at a time or at the conversation, not at a thing of the documents.
 const NO_THINGS: &[&str] = &[
-    "year", "month", "week", "day", "time", "case", "way", "question", "one", "ones", "kind", "morning", "document",
-    "个", "样", "里", "时候", "问题", "情况",
+    "year",
+    "month",
+    "week",
+    "day",
+    "time",
+    "case",
+    "way",
+    "question",
+    "issue",
+    "problem",
+    "term",
+    "word",
+    "context",
+    "process",
+    "method",
+    "one",
+    "ones",
+    "kind",
+    "morning",
+    "document",
+    "before",
+    "information",
+    "point",
+    "moment",
+    "process",
+    "method",
+    "one",
+    "ones",
+    "kind",
+    "morning",
+    "document",
+    "个",
+    "样",
+    "里",
+    "时候",
+    "问题",
+    "情况",
 ];
 
 fn pointed_at(folded: &str) -> Option<String> {

@@ -18,5 +18,6 @@ mod eval;
 mod http;
 mod ingest;
 mod llm;
+mod retrieval;
 mod support;
 mod turn;

@@ -47,7 +47,9 @@ impl Model {
 
     fn embed(&self, text: &str) -> Option<Vec<f32>> {
         let mut sum = vec![0.0_f32; DIMS];
+        let mut has_content = false;
         self.vocabulary.tokens(text, |token| {
+            has_content |= self.vocabulary.is_content(token);
             let token = token as usize;
             let (Some(scale), Some(row)) = (self.scales.get(token), self.rows.get(token * DIMS..(token + 1) * DIMS))
             else {
@@ -58,7 +60,7 @@ impl Model {
             }
         });
         let length = sum.iter().map(|value| value * value).sum::<f32>().sqrt();
-        (length > f32::EPSILON).then(|| {
+        (has_content && length > f32::EPSILON).then(|| {
             for value in &mut sum {
                 *value /= length;
             }
@@ -118,6 +120,10 @@ impl Embedder for Builtin {
 
     fn weight(&self) -> f32 {
         0.5
+    }
+
+    fn embeds_words(&self) -> bool {
+        true
     }
 
     async fn passages(&self, texts: &[String]) -> Result<Vec<Option<Vec<f32>>>, EngineError> {

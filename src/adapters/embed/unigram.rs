@@ -22,6 +22,8 @@ pub(super) struct Unigram {
     scores: Vec<f64>,
     unknown: u32,
     unknown_score: f64,
+    /// The token that is a space and nothing else.
+    space: Option<u32>,
 }
 
 /// The parts of `tokenizer.json` that matter.
@@ -67,7 +69,9 @@ impl Unigram {
             })
             .ok_or("the tokenizer has no character map")?;
         let rarest = file.model.vocab.iter().fold(f64::INFINITY, |least, (_, score)| least.min(*score));
+        let space = file.model.vocab.iter().position(|(text, _)| text.chars().eq([SPACE]));
         Ok(Self {
+            space: space.and_then(|token| u32::try_from(token).ok()),
             normalizer,
             trie: Trie::new(&file.model.vocab)?,
             scores: file.model.vocab.into_iter().map(|(_, score)| score).collect(),
@@ -93,6 +97,11 @@ impl Unigram {
             }
             rest = after;
         }
+    }
+
+    /// Whether a token stands for something that was written: not for an unknown character, nor for a space.
+    pub(super) fn is_content(&self, token: u32) -> bool {
+        token != self.unknown && Some(token) != self.space
     }
 
     /// Character map, no white space at the ends, one `▁` for each run of spaces and one in front.

@@ -8,7 +8,7 @@ use crate::{
     text::{
         fold,
         quantities::{Kind, quantities},
-        words::{is_han, is_stop, words},
+        words::{self, is_han, is_stop, words},
     },
 };
 
@@ -38,7 +38,7 @@ pub(crate) fn values(facet: Facet, passages: &[&Passage]) -> Vec<Value> {
             Facet::Document => Some(document_label(passage)),
             Facet::Period | Facet::Section | Facet::Kind => None,
         };
-        let Some(label) = label.filter(|label| !label.trim().is_empty()) else { continue };
+        let Some(label) = label.filter(|label| !label.trim().is_empty() && !is_opaque(label)) else { continue };
         let key = value_key(&label);
         match values.iter_mut().find(|value| value.key == key) {
             Some(value) => {
@@ -48,6 +48,32 @@ pub(crate) fn values(facet: Facet, passages: &[&Passage]) -> Vec<Value> {
         }
     }
     values
+}
+
+/// Labels without the words that all of them end with: "Aurora X1 Robot" and "Borealis Z9 Robot" are told apart by
+/// "Aurora X1" and "Borealis Z9". Unchanged where nothing would be left or two would become equal.
+pub(crate) fn shortest(labels: &[String]) -> Vec<String> {
+    let split: Vec<Vec<words::Word<'_>>> = labels.iter().map(|label| words(label)).collect();
+    let shortest = split.iter().map(Vec::len).min().unwrap_or_default();
+    let common = (0..shortest)
+        .take_while(|back| {
+            let mut ends = split.iter().map(|words| fold(words[words.len() - 1 - back].text));
+            ends.next().is_some_and(|first| ends.all(|other| other == first))
+        })
+        .count();
+    if common == 0 || common >= shortest || labels.len() < 2 {
+        return labels.to_vec();
+    }
+    let cut: Vec<String> = labels
+        .iter()
+        .zip(&split)
+        .map(|(label, words)| {
+            let end = words[words.len() - common].start;
+            label.get(..end).unwrap_or(label).trim_end_matches(|c: char| !c.is_alphanumeric() && c != ')').to_owned()
+        })
+        .collect();
+    let distinct: BTreeSet<String> = cut.iter().map(|label| value_key(label)).collect();
+    if distinct.len() == labels.len() && cut.iter().all(|label| !label.is_empty()) { cut } else { labels.to_vec() }
 }
 
 /// The key of a value: folded, spaces squeezed.
@@ -61,6 +87,18 @@ pub(crate) fn document_label(passage: &Passage) -> String {
         return title.to_owned();
     }
     stem(&passage.filename).to_owned()
+}
+
+/// Whether a label is a machine's: ids and hashes tell people nothing.
+pub(crate) fn is_opaque(label: &str) -> bool {
+    label.split(|c: char| !c.is_alphanumeric()).filter(|word| word.is_ascii()).any(|word| {
+        let digits = word.bytes().filter(u8::is_ascii_digit).count();
+        let letters = word.len() - digits;
+        // "a07p0" changes between letters and digits three times, "X1" once.
+        let changes =
+            word.as_bytes().windows(2).filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit()).count();
+        digits >= 5 || changes >= 3 || digits >= 3 && letters >= 3 && word.len() >= 8
+    })
 }
 
 fn stem(filename: &str) -> &str {
@@ -77,6 +115,7 @@ fn subjects_by_title(passages: &[&Passage]) -> BTreeMap<DocumentId, String> {
     for passage in passages {
         titles.entry(passage.document_id).or_insert_with(|| title_words(&document_label(passage)));
     }
+    titles.retain(|_, words| !words.iter().any(|(text, _)| is_opaque(text)));
     if titles.len() < 2 {
         return BTreeMap::new();
     }
@@ -284,6 +323,25 @@ mod tests {
         let labels: Vec<String> =
             values(Facet::Subject, &[&first, &second]).into_iter().map(|value| value.label).collect();
         assert_eq!(labels, ["A5", "B7"]);
+    }
+
+    #[test]
+    fn machine_names_are_no_values() {
+        for label in ["ibmcld 07578-61136", "d41d8cd98f00b204", "scan_20240117093212", "zh-a07p0"] {
+            assert!(is_opaque(label), "{label}");
+        }
+        for label in ["Aurora X1", "Travel Policy 2025", "NL-1101", "晨星 A5", "ISO 9001"] {
+            assert!(!is_opaque(label), "{label}");
+        }
+    }
+
+    #[test]
+    fn labels_lose_what_all_end_with() {
+        let short = |labels: &[&str]| shortest(&labels.iter().map(|label| (*label).to_owned()).collect::<Vec<_>>());
+        assert_eq!(short(&["晨星 A5 空气净化器", "晨星 B7 空气净化器"]), ["晨星 A5", "晨星 B7"]);
+        assert_eq!(short(&["Aurora X1 Robot", "Borealis Z9 Robot"]), ["Aurora X1", "Borealis Z9"]);
+        assert_eq!(short(&["Robot", "Mini Robot"]), ["Robot", "Mini Robot"]);
+        assert_eq!(short(&["Basic", "Pro"]), ["Basic", "Pro"]);
     }
 
     #[test]

@@ -43,6 +43,8 @@ use resolve::Resolved;
 use search::Search;
 use step::Work;
 
+pub use step::JudgedLeaf;
+
 /// Numbers of retrieval that an operator may change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetrievalConfig {
@@ -143,6 +145,24 @@ impl Retrieval {
         let work = Work::new(ask, &resolved, &[], Filter::default());
         let outcome = self.work(&work, &mut trace).await?;
         Ok(outcome.into_found(trace))
+    }
+
+    /// As [`search`](Self::search) for a question of one part, within `documents`, with every leaf as it was judged:
+    /// for measuring, and for fitting the built-in grader.
+    ///
+    /// # Errors
+    /// As [`search`](Self::search).
+    pub async fn measure(
+        &self,
+        ask: &Ask<'_>,
+        documents: Option<&[DocumentId]>,
+    ) -> Result<(Found, Vec<JudgedLeaf>), TurnError> {
+        let resolved = Resolved::new(ask);
+        let filter = Filter { documents: documents.map(<[DocumentId]>::to_vec), ..Filter::default() };
+        let mut trace = RagTrace::default();
+        let mut outcome = self.work(&Work::new(ask, &resolved, &[], filter), &mut trace).await?;
+        let judged = std::mem::take(&mut outcome.judged);
+        Ok((outcome.into_found(trace), judged))
     }
 
     /// Retrieval without a model and without grading: for `POST /search`. `documents` restricts it to these.

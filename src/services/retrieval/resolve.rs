@@ -7,6 +7,9 @@ use super::Ask;
 /// Most characters of the turn before that are searched with.
 const LEANING: usize = 400;
 
+/// Most turns of a chain of follow-ups.
+const CHAIN: usize = 3;
+
 /// A question, resolved.
 pub(crate) struct Resolved {
     /// What is shown and stored as the question.
@@ -15,31 +18,46 @@ pub(crate) struct Resolved {
     pub search_text: String,
     /// Read, with what a follow-up leaves out filled in.
     pub question: Question,
-    /// The turn that it leans on.
-    pub leans_on: Option<String>,
+    /// The turns that it leans on, nearest first.
+    pub leans_on: Vec<String>,
 }
 
 impl Resolved {
-    /// A follow-up is searched together with the user's turn before. A query that the agent has put into its own words
+    /// A follow-up is searched together with the user's turn before, and with more where that is a follow-up too. A query that the agent has put into its own words
     /// is taken to stand by itself unless it still points back.
     pub(crate) fn new(ask: &Ask<'_>) -> Self {
         let question = Question::read(ask.question);
-        let previous = ask.background.user_turns.last().filter(|turn| fold(turn) != fold(ask.question));
         let as_typed = fold(ask.question.trim()) == fold(ask.message.trim());
-        let leans_on = previous
-            .filter(|_| question.is_follow_up && (as_typed || !question.has_name()))
-            .map(|turn| cut(turn, LEANING).to_owned());
         let asked = ask.question.trim();
-        match leans_on {
-            Some(turn) => Self {
-                text: format!("{asked} ({turn})"),
-                search_text: format!("{asked}\n{turn}"),
-                question: question.following(&Question::read(&turn)),
-                leans_on: Some(turn),
-            },
-            None => Self { text: asked.to_owned(), search_text: asked.to_owned(), question, leans_on: None },
+        let turns = if question.is_follow_up && (as_typed || !question.has_name()) {
+            chain(&ask.background.user_turns, asked)
+        } else {
+            Vec::new()
+        };
+        if turns.is_empty() {
+            return Self { text: asked.to_owned(), search_text: asked.to_owned(), question, leans_on: Vec::new() };
+        }
+        let question = turns.iter().fold(question, |question, turn| question.following(&Question::read(turn)));
+        Self {
+            text: format!("{asked} ({})", turns.join(" · ")),
+            search_text: format!("{asked}\n{}", turns.join("\n")),
+            question,
+            leans_on: turns,
         }
     }
+}
+
+/// The user's turns before, nearest first, up to the first that stands by itself: "how long is the warranty?" – "and of
+/// the battery?" – "is it longer abroad?".
+fn chain(turns: &[String], asked: &str) -> Vec<String> {
+    let mut chain = Vec::new();
+    for turn in turns.iter().rev().filter(|turn| fold(turn) != fold(asked)).take(CHAIN) {
+        chain.push(cut(turn.trim(), LEANING).to_owned());
+        if !Question::read(turn).is_follow_up {
+            break;
+        }
+    }
+    chain
 }
 
 #[cfg(test)]
@@ -73,5 +91,10 @@ mod tests {
             "How long is the Aurora warranty?"
         );
         assert_eq!(search_text("And the battery?", &[]), "And the battery?");
+        let turns = ["Where is the dock?", "How long is the warranty?", "And of the battery?"];
+        assert_eq!(
+            search_text("Is it longer?", &turns),
+            "Is it longer?\nAnd of the battery?\nHow long is the warranty?"
+        );
     }
 }

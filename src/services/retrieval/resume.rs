@@ -97,7 +97,7 @@ fn resolved(record: &Record) -> Resolved {
         word.is_borrowed = false;
     }
     question.is_follow_up = false;
-    Resolved { text: original.clone(), search_text, question, leans_on: None }
+    Resolved { text: original.clone(), search_text, question, leans_on: Vec::new() }
 }
 
 /// Documents that every answered round allows; several choices of one round are alternatives.

@@ -26,8 +26,6 @@ const DOCUMENTS: usize = 12;
 const LEAVES: usize = 3;
 /// Candidates per passage of the answer, at least.
 const MULTIPLIER: usize = 3;
-/// The rank whose score stands for "what any question finds here".
-const BASELINE_RANK: usize = 20;
 
 /// What a retrieval found.
 #[derive(Debug, Clone)]
@@ -36,8 +34,6 @@ pub(crate) struct Retrieved {
     pub passages: Vec<Passage>,
     /// Leaves: the best few of each of the best documents.
     pub pool: Vec<Passage>,
-    /// Fused score around rank 20, if there are so many hits.
-    pub baseline: Option<f32>,
     /// The statistics that the search weighed words by.
     pub stats: Arc<TermStats>,
     /// One side of the search failed or is missing.
@@ -111,8 +107,7 @@ impl Retrieval {
         passages.retain(|passage| passage.rerank_score.unwrap_or(passage.score) >= self.config.min_score);
         trace.post_threshold_count = Some(passages.len());
         trace.retrieval_empty = Some(passages.is_empty());
-        let baseline = found.hits.get(BASELINE_RANK).map(|hit| hit.score);
-        Ok(Retrieved { passages, pool, baseline, stats: found.stats, degraded: found.degraded })
+        Ok(Retrieved { passages, pool, stats: found.stats, degraded: found.degraded })
     }
 }
 

@@ -23,6 +23,7 @@ use super::{
         builtin::{self, Case, Judged, OpenQuestion},
         choices::{Slot, fingerprint, question as make_question},
         given::Given,
+        kin::kin,
         model, weights,
     },
     resolve::Resolved,
@@ -75,6 +76,21 @@ pub(crate) struct Outcome {
     pub grader: String,
     /// What was found, for the trace; of an answer, its passages.
     pub retrieved: Vec<Passage>,
+    /// How each leaf of the pool was judged; for measuring.
+    pub judged: Vec<JudgedLeaf>,
+}
+
+/// A leaf of the pool as the built-in grader saw it: the ground that its weights are fitted on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedLeaf {
+    /// Its document.
+    pub document: DocumentId,
+    /// cover, focus, kind, missing, nameless, dense, lexical, spread.
+    pub features: [f32; 8],
+    /// Whether it is in another language than the question.
+    pub crosses: bool,
+    /// 0 … 1.
+    pub score: f32,
 }
 
 impl Outcome {
@@ -90,6 +106,7 @@ impl Outcome {
             reason: String::new(),
             grader: weights::VERSION.to_owned(),
             retrieved: Vec::new(),
+            judged: Vec::new(),
         }
     }
 
@@ -161,18 +178,19 @@ impl Retrieval {
     /// The built-in judgement, and the grading model's where there is one.
     async fn grade(&self, work: &Work<'_>, found: &Retrieved) -> (Judged, String) {
         let mut texts = vec![work.ask.question, work.ask.message];
-        texts.extend(work.resolved.leans_on.as_deref());
+        texts.extend(work.resolved.leans_on.iter().map(String::as_str));
         let given = Given::new(&texts, work.ask.background, work.answers);
         let fixed: Vec<Facet> =
             work.answers.iter().flat_map(|answer| answer.filters.iter().map(|filter| filter.facet)).collect();
+        let kin = kin(self.search.embedder().as_ref(), &work.resolved.question, &found.pool).await;
         let today = self.clock.now().to_string();
         let case = Case {
             asked: &work.resolved.text,
             question: &work.resolved.question,
             lang: work.lang(),
             pool: &found.pool,
-            baseline: found.baseline,
             stats: &found.stats,
+            kin: &kin,
             given: &given,
             fixed: &fixed,
             today: today.get(..10).unwrap_or(&today),
@@ -209,6 +227,18 @@ impl Retrieval {
             reason: judged.reason.clone(),
             grader,
             retrieved: found.passages.clone(),
+            judged: judged
+                .supports
+                .iter()
+                .filter_map(|support| {
+                    Some(JudgedLeaf {
+                        document: found.pool.get(support.leaf)?.document_id,
+                        features: weights::vector(&support.features),
+                        crosses: support.crosses,
+                        score: support.score,
+                    })
+                })
+                .collect(),
             ..Outcome::nothing()
         };
         let mut route = route;

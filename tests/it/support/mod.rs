@@ -7,4 +7,5 @@ pub mod harness;
 pub mod knowledge;
 pub mod model;
 pub mod process;
+pub mod shelf;
 pub(crate) mod store;

@@ -84,7 +84,7 @@ mod tests {
         domain::index::TermStats,
         services::retrieval::grade::{
             fixture::passage,
-            lexicon::weigh,
+            lexicon::{Kin, weigh},
             support::{Frame, support},
         },
         text::question::Question,
@@ -93,7 +93,7 @@ mod tests {
     fn said(question: &str, texts: &[&str]) -> Vec<usize> {
         let question = Question::read(question);
         let weighted = weigh(&question, &TermStats::default());
-        let frame = Frame { question: &question, weighted: &weighted, baseline: None };
+        let frame = Frame { question: &question, weighted: &weighted, kin: &Kin::new(), names_several: false };
         let said: Vec<Said> = texts
             .iter()
             .map(|text| {

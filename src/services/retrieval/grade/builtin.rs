@@ -4,7 +4,7 @@
 //! answers, rows of one table that the question does not tell apart, a period that was not said. Everything else is
 //! answered, at most with an assumption, or refused.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     domain::{
@@ -22,11 +22,12 @@ use crate::{
 };
 
 use super::{
-    super::facets::{self, OF_DOCUMENTS, Value, document_label, edition_rank},
-    answers::{Said, groups},
+    super::facets::{self, OF_DOCUMENTS, Value, document_label},
     choices::{self, Candidate, Slot},
     given::Given,
-    lexicon::{Vocabulary, Weighted, weigh},
+    lexicon::{Kin, Vocabulary, Weighted, weigh},
+    separate::{names_several, open_documents},
+    siblings::{newest_edition, ruled_out_by_name},
     support::{Frame, Support, support},
     tables, weights,
 };
@@ -41,10 +42,10 @@ pub(crate) struct Case<'a> {
     pub lang: Lang,
     /// Leaves: the best few of each of the best documents.
     pub pool: &'a [Passage],
-    /// Fused score around rank 20.
-    pub baseline: Option<f32>,
     /// The index's term statistics.
     pub stats: &'a TermStats,
+    /// Words of the passages that are near in meaning to words of the question.
+    pub kin: &'a Kin,
     /// What has been said.
     pub given: &'a Given,
     /// Facets that an earlier answer fixed.
@@ -101,7 +102,12 @@ pub(crate) fn judge(case: &Case<'_>) -> Judged {
     let known: Vec<(Facet, Vec<Value>)> =
         OF_DOCUMENTS.iter().map(|facet| (*facet, facets::values(*facet, &all))).collect();
     let weighted = weigh_focus(case, &known);
-    let frame = Frame { question: case.question, weighted: &weighted, baseline: case.baseline };
+    let frame = Frame {
+        question: case.question,
+        weighted: &weighted,
+        kin: case.kin,
+        names_several: names_several(case, &known, |_| true),
+    };
     let supports: Vec<Support> =
         case.pool.iter().enumerate().map(|(leaf, passage)| support(&frame, leaf, passage)).collect();
 
@@ -162,85 +168,6 @@ fn weigh_focus(case: &Case<'_>, known: &[(Facet, Vec<Value>)]) -> Vec<Weighted> 
     weighted
 }
 
-/// Where the question names a product (place, edition), its siblings are out.
-fn ruled_out_by_name(case: &Case<'_>, known: &[(Facet, Vec<Value>)]) -> BTreeSet<DocumentId> {
-    let mut out = BTreeSet::new();
-    for (facet, values) in known.iter().filter(|(facet, _)| *facet != Facet::Document) {
-        // The nearest text that names any decides: "and the Borealis?" after a question about the Aurora.
-        let named: Vec<&Value> = case
-            .given
-            .question
-            .iter()
-            .map(|mention| values.iter().filter(|value| mention.names(value, values)).collect::<Vec<_>>())
-            .find(|named| !named.is_empty())
-            .unwrap_or_default();
-        if named.is_empty() || named.len() == values.len() {
-            continue;
-        }
-        let inside: BTreeSet<DocumentId> = named.iter().flat_map(|value| value.documents.iter().copied()).collect();
-        for value in values.iter().filter(|value| !named.iter().any(|named| named.key == value.key)) {
-            for document in value.documents.difference(&inside) {
-                let is_sibling = inside.iter().any(|other| {
-                    let (Some(a), Some(b)) = (first_of(case.pool, *document), first_of(case.pool, *other)) else {
-                        return false;
-                    };
-                    siblings(a, b)
-                });
-                if is_sibling
-                    || *facet == Facet::Edition && inside.iter().any(|other| same_series(case.pool, *document, *other))
-                {
-                    out.insert(*document);
-                }
-            }
-        }
-    }
-    out
-}
-
-fn first_of(pool: &[Passage], document: DocumentId) -> Option<&Passage> {
-    pool.iter().find(|passage| passage.document_id == document)
-}
-
-/// Whether two documents are of one make: the same kind of text about different things.
-fn siblings(a: &Passage, b: &Passage) -> bool {
-    if let (Some(left), Some(right)) = (&a.facets.kind, &b.facets.kind) {
-        return left == right;
-    }
-    title_likeness(a, b) >= 0.34
-}
-
-/// The share of title words that two documents have in common, numbers and codes aside.
-fn title_likeness(a: &Passage, b: &Passage) -> f32 {
-    let of = |passage: &Passage| -> BTreeSet<String> {
-        let label = crate::text::fold(&document_label(passage)).replace(['_', '-'], " ");
-        words(&label)
-            .into_iter()
-            .map(|word| word.text.to_owned())
-            .filter(|word| !word.bytes().any(|byte| byte.is_ascii_digit()))
-            .collect()
-    };
-    let (left, right) = (of(a), of(b));
-    let (common, union) = (left.intersection(&right).count(), left.union(&right).count());
-    #[expect(clippy::cast_precision_loss, reason = "a few words")]
-    let share = if union == 0 { 0.0 } else { common as f32 / union as f32 };
-    share
-}
-
-/// Two editions of one text: the same subject, or the same title but for numbers.
-fn same_series(pool: &[Passage], a: DocumentId, b: DocumentId) -> bool {
-    let (Some(a), Some(b)) = (first_of(pool, a), first_of(pool, b)) else { return false };
-    match (&a.facets.subject, &b.facets.subject) {
-        (Some(left), Some(right)) if facets::value_key(left) == facets::value_key(right) => true,
-        (Some(left), Some(right)) => {
-            // Subjects that differ in numbers only are one series: "Travel Policy 2023" and "Travel Policy 2025".
-            let bare =
-                |subject: &str| facets::value_key(subject).replace(|c: char| c.is_ascii_digit(), "").trim().to_owned();
-            bare(left) == bare(right)
-        }
-        _ => title_likeness(a, b) >= 0.6,
-    }
-}
-
 /// Relevance, answerability and confidence by the best leaf that is not ruled out.
 fn judgement(case: &Case<'_>, supports: &[Support], dropped: &BTreeSet<DocumentId>) -> Judged {
     let best = supports
@@ -256,7 +183,7 @@ fn judgement(case: &Case<'_>, supports: &[Support], dropped: &BTreeSet<DocumentI
     };
     let answerability = if confidence >= weights::SUFFICIENT {
         Answerability::Sufficient
-    } else if confidence >= weights::PARTIAL {
+    } else if confidence >= weights::PARTIAL && best.is_some_and(holds_half) {
         Answerability::Partial
     } else {
         Answerability::None
@@ -292,12 +219,21 @@ fn judgement(case: &Case<'_>, supports: &[Support], dropped: &BTreeSet<DocumentI
     }
 }
 
+/// Whether half of what is asked stands in the best window: with less there is nothing that a better question would find.
+fn holds_half(support: &Support) -> bool {
+    support.features.focus >= 0.5 && support.features.missing == 0.0
+}
+
 /// The best leaf of each document that comes near the best of all, best first.
 fn candidates<'s>(case: &Case<'_>, supports: &'s [Support], dropped: &BTreeSet<DocumentId>) -> Vec<&'s Support> {
     let mut best: BTreeMap<DocumentId, &Support> = BTreeMap::new();
+    // Who is answered in their own language is not asked about documents in another.
+    let is_native = |support: &Support| !support.crosses && support.score >= weights::SUFFICIENT;
+    let has_native =
+        supports.iter().any(|support| is_native(support) && !dropped.contains(&case.pool[support.leaf].document_id));
     for support in supports {
         let document = case.pool[support.leaf].document_id;
-        if dropped.contains(&document) {
+        if dropped.contains(&document) || (has_native && support.crosses) {
             continue;
         }
         let slot = best.entry(document).or_insert(support);
@@ -312,39 +248,14 @@ fn candidates<'s>(case: &Case<'_>, supports: &'s [Support], dropped: &BTreeSet<D
     near
 }
 
-/// Among editions of one text only the newest in force speaks: its name, and the documents that it replaces.
-fn newest_edition(case: &Case<'_>, candidates: &[&Support]) -> (Option<String>, BTreeSet<DocumentId>) {
-    let mut superseded = BTreeSet::new();
-    let mut named = None;
-    for (at, support) in candidates.iter().enumerate() {
-        let passage = &case.pool[support.leaf];
-        let Some(rank) = edition_rank(passage) else { continue };
-        let series: Vec<(&Passage, (String, f64))> = candidates
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != at)
-            .map(|(_, other)| &case.pool[other.leaf])
-            .filter(|other| same_series(case.pool, passage.document_id, other.document_id))
-            .filter_map(|other| edition_rank(other).map(|rank| (other, rank)))
-            .filter(|(_, other)| *other != rank)
-            .collect();
-        let in_force = |rank: &(String, f64)| rank.0.as_str() <= case.today;
-        let newer_in_force = series.iter().any(|(_, other)| in_force(other) && *other > rank);
-        let others_in_force = series.iter().any(|(_, other)| in_force(other));
-        if newer_in_force || (!in_force(&rank) && others_in_force) {
-            superseded.insert(passage.document_id);
-        } else if !series.is_empty() {
-            named = passage.facets.edition.clone().or_else(|| passage.facets.effective_from.clone());
-        }
-    }
-    (if superseded.is_empty() { None } else { named }, superseded)
-}
-
-type Open = (Ambiguity, OpenQuestion, String);
+/// What is open, how ambiguous that is, and why.
+pub(crate) type Open = (Ambiguity, OpenQuestion, String);
 
 /// Rows or periods of a table that the question does not tell apart.
 fn open_table(case: &Case<'_>, weighted: &[Weighted], candidates: &[&Support]) -> Option<Open> {
-    if case.question.breadth != Breadth::One || matches!(case.question.wants, Wants::List | Wants::YesNo) {
+    // What a follow-up points at was settled in the turn before.
+    let is_led = case.question.content.iter().any(|word| word.is_borrowed);
+    if case.question.breadth != Breadth::One || is_led || matches!(case.question.wants, Wants::List | Wants::YesNo) {
         return None;
     }
     let best = candidates.first()?;
@@ -399,264 +310,6 @@ fn open_table(case: &Case<'_>, weighted: &[Weighted], candidates: &[&Support]) -
     None
 }
 
-/// Parallel documents that answer differently.
-fn open_documents(
-    case: &Case<'_>,
-    known: &[(Facet, Vec<Value>)],
-    candidates: &[&Support],
-    judged: &mut Judged,
-) -> Option<Open> {
-    let parallel = parallel(case, candidates);
-    if parallel.len() < 2 {
-        return None;
-    }
-    let naming: HashSet<String> = known
-        .iter()
-        .flat_map(|(_, values)| values)
-        .flat_map(|value| Vocabulary::read(&value.label).terms().cloned().collect::<Vec<_>>())
-        .collect();
-    let said: Vec<Said> = parallel
-        .iter()
-        .map(|support| {
-            let text = case.pool[support.leaf].text.get(support.window.clone()).unwrap_or_default();
-            Said::read(support, text, case.question.wants)
-        })
-        .collect();
-    let group = groups(&said, &naming);
-    judged.agreed = group.iter().all(|one| *one == group[0]);
-    if case.question.breadth != Breadth::One {
-        judged.per_value = per_value(case, known, &parallel);
-        return None;
-    }
-    if judged.agreed {
-        return None;
-    }
-    let separating = separating(case, known, &parallel, &group);
-    let Some((facet, values)) = separating else {
-        // The same thing said twice, differently, with nothing that tells the sources apart.
-        judged.guidance.contradiction = contradicts(case, &parallel, &group, &naming);
-        return None;
-    };
-    if let Some((value, rest)) = said_before(case, &values) {
-        judged.dropped.extend(rest);
-        judged.reason = format!("the conversation is about {value}");
-        return None;
-    }
-    let mut masses: BTreeMap<usize, f32> = BTreeMap::new();
-    for (support, group) in parallel.iter().zip(&group) {
-        *masses.entry(*group).or_default() += support.score;
-    }
-    let total: f32 = masses.values().sum();
-    let best_share = masses.values().copied().fold(0.0, f32::max) / total.max(f32::EPSILON);
-    if best_share >= 1.0 - case.cost_ratio {
-        return None;
-    }
-    let listed: Vec<Candidate> =
-        values.iter().map(|value| candidate(case, value, &parallel, &judged.supports)).collect();
-    let heaviest = listed.iter().max_by(|a, b| a.mass.total_cmp(&b.mass))?.clone();
-    let rules_out = values
-        .iter()
-        .filter(|value| value.label != heaviest.label)
-        .flat_map(|value| value.documents.iter().copied())
-        .collect();
-    let options = choices::options(facet, listed);
-    if options.len() < 2 {
-        return None;
-    }
-    let is_product =
-        facet == Facet::Subject && parallel.iter().any(|support| is_about_product(&case.pool[support.leaf]));
-    let slot = Slot { facet, is_product, name: None };
-    let question = choices::question(case.lang, Route::ScopeSelect, &slot, options, case.asked, case.rewrites);
-    let open = OpenQuestion { question, assumption: Some(assuming(case.lang, &heaviest.label)), rules_out, best_share };
-    Some((Ambiguity::MultipleCandidates, open, format!("{} candidates answer differently", values.len())))
-}
-
-/// "assuming that you mean X" in the user's language.
-pub(crate) fn assuming(lang: Lang, label: &str) -> String {
-    if lang == Lang::Zh { format!("假设您指的是{label}") } else { format!("assuming that you mean {label}") }
-}
-
-/// Candidates that speak of the same matter as the best one: siblings of it with as much of the question in them.
-fn parallel<'s>(case: &Case<'_>, candidates: &[&'s Support]) -> Vec<&'s Support> {
-    let Some(best) = candidates.first() else { return Vec::new() };
-    let top = &case.pool[best.leaf];
-    candidates
-        .iter()
-        .filter(|support| {
-            let passage = &case.pool[support.leaf];
-            if support.leaf == best.leaf {
-                return true;
-            }
-            let (own, theirs) = (&best.features, &support.features);
-            let as_much = theirs.focus + 0.12 >= own.focus && (theirs.kind - own.kind).abs() < 0.3;
-            // Words cannot be compared across languages: there nearness in meaning has to be alike.
-            let alike = if best.crosses || support.crosses {
-                best.crosses == support.crosses && (own.dense - theirs.dense).abs() <= 0.12
-            } else {
-                as_much
-            };
-            let same_heading = match (&top.section, &passage.section) {
-                (Some(left), Some(right)) => {
-                    let innermost = |path: &str| facets::value_key(path.rsplit(" > ").next().unwrap_or_default());
-                    innermost(left) == innermost(right)
-                }
-                _ => false,
-            };
-            alike && (siblings(top, passage) || same_heading && title_likeness(top, passage) > 0.0)
-        })
-        .copied()
-        .collect()
-}
-
-/// The facet that tells the answers apart, with its values among the parallel candidates.
-fn separating(
-    case: &Case<'_>,
-    known: &[(Facet, Vec<Value>)],
-    parallel: &[&Support],
-    group: &[usize],
-) -> Option<(Facet, Vec<Value>)> {
-    let documents: BTreeSet<DocumentId> = parallel.iter().map(|support| case.pool[support.leaf].document_id).collect();
-    let mut best: Option<(f32, Facet, Vec<Value>)> = None;
-    for (facet, values) in known {
-        if case.fixed.contains(facet) {
-            continue;
-        }
-        let here: Vec<Value> = values
-            .iter()
-            .filter_map(|value| {
-                let inside: BTreeSet<DocumentId> = value.documents.intersection(&documents).copied().collect();
-                (!inside.is_empty()).then(|| Value { documents: inside, ..value.clone() })
-            })
-            .collect();
-        if !(2..=choices::MOST).contains(&here.len()) {
-            continue;
-        }
-        let value_of = |support: &Support| {
-            here.iter().position(|value| value.documents.contains(&case.pool[support.leaf].document_id))
-        };
-        let total: f32 = parallel.iter().map(|support| support.score).sum();
-        let with_value: f32 =
-            parallel.iter().filter(|support| value_of(support).is_some()).map(|support| support.score).sum();
-        let known_share = with_value / total.max(f32::EPSILON);
-        let mut masses = vec![0.0_f32; here.len()];
-        for support in parallel {
-            if let Some(value) = value_of(support) {
-                masses[value] += support.score;
-            }
-        }
-        let mut ordered = masses.clone();
-        ordered.sort_by(|a, b| b.total_cmp(a));
-        let balance = ordered[1] / ordered[0].max(f32::EPSILON);
-        let pairs: Vec<(usize, usize, f32)> = parallel
-            .iter()
-            .zip(group)
-            .filter_map(|(support, group)| value_of(support).map(|value| (value, *group, support.score)))
-            .collect();
-        let gain = gain(&pairs);
-        let merit = gain * known_share * prior(*facet);
-        if known_share >= 0.8 && gain >= 0.5 && balance >= 0.4 && best.as_ref().is_none_or(|(known, ..)| *known < merit)
-        {
-            best = Some((merit, *facet, here));
-        }
-    }
-    best.map(|(_, facet, values)| (facet, values))
-}
-
-const fn prior(facet: Facet) -> f32 {
-    match facet {
-        Facet::Subject => 1.0,
-        Facet::Place => 0.95,
-        Facet::Period | Facet::Edition => 0.9,
-        Facet::Section | Facet::Kind => 0.7,
-        Facet::Document => 0.65,
-    }
-}
-
-/// How much knowing the value tells of the answer: 1 − H(answer | value) / H(answer), over (value, answer, mass).
-fn gain(pairs: &[(usize, usize, f32)]) -> f32 {
-    let entropy = |masses: &BTreeMap<usize, f32>| -> f32 {
-        let total: f32 = masses.values().sum();
-        masses.values().filter(|mass| **mass > 0.0).map(|mass| -(mass / total) * (mass / total).ln()).sum()
-    };
-    let mut answers: BTreeMap<usize, f32> = BTreeMap::new();
-    let mut by_value: BTreeMap<usize, BTreeMap<usize, f32>> = BTreeMap::new();
-    for (value, answer, mass) in pairs {
-        *answers.entry(*answer).or_default() += mass;
-        *by_value.entry(*value).or_default().entry(*answer).or_default() += mass;
-    }
-    let whole = entropy(&answers);
-    if whole <= f32::EPSILON {
-        return 0.0;
-    }
-    let total: f32 = answers.values().sum();
-    let left: f32 = by_value.values().map(|masses| masses.values().sum::<f32>() / total * entropy(masses)).sum();
-    1.0 - left / whole
-}
-
-fn candidate(case: &Case<'_>, value: &Value, parallel: &[&Support], supports: &[Support]) -> Candidate {
-    let inside = |support: &Support| value.documents.contains(&case.pool[support.leaf].document_id);
-    let leaves = supports.iter().filter(|support| inside(support) && support.score >= weights::CANDIDATE).count();
-    Candidate {
-        label: value.label.clone(),
-        documents: value.documents.clone(),
-        leaves: u32::try_from(leaves.max(1)).unwrap_or(u32::MAX),
-        mass: parallel.iter().filter(|support| inside(support)).map(|support| support.score).sum(),
-        filename: parallel
-            .iter()
-            .find(|support| inside(support))
-            .map(|support| case.pool[support.leaf].filename.clone())
-            .unwrap_or_default(),
-    }
-}
-
-/// The one value that the conversation is about, and the documents of the others.
-fn said_before(case: &Case<'_>, values: &[Value]) -> Option<(String, BTreeSet<DocumentId>)> {
-    for mention in &case.given.before {
-        let (named, others): (Vec<&Value>, Vec<&Value>) = values.iter().partition(|value| mention.names(value, values));
-        if let [only] = named.as_slice() {
-            return Some((
-                only.label.clone(),
-                others.iter().flat_map(|value| value.documents.iter().copied()).collect(),
-            ));
-        }
-    }
-    None
-}
-
-fn per_value(
-    case: &Case<'_>,
-    known: &[(Facet, Vec<Value>)],
-    parallel: &[&Support],
-) -> Vec<(String, BTreeSet<DocumentId>)> {
-    let documents: BTreeSet<DocumentId> = parallel.iter().map(|support| case.pool[support.leaf].document_id).collect();
-    known
-        .iter()
-        .map(|(_, values)| {
-            values
-                .iter()
-                .map(|value| (value.label.clone(), value.documents.intersection(&documents).copied().collect()))
-                .filter(|(_, inside): &(String, BTreeSet<DocumentId>)| !inside.is_empty())
-                .collect::<Vec<_>>()
-        })
-        .find(|values| (2..=choices::MOST).contains(&values.len()))
-        .unwrap_or_default()
-}
-
-/// Sentences that are alike but for their numbers or a negation contradict each other.
-fn contradicts(case: &Case<'_>, parallel: &[&Support], group: &[usize], naming: &HashSet<String>) -> bool {
-    let numeric = !case.question.wants.quantities().is_empty();
-    (1..parallel.len()).any(|other| {
-        group[other] != group[0] && numeric && parallel[0].words.likeness(&parallel[other].words, naming) >= 0.5
-    })
-}
-
-fn is_about_product(passage: &Passage) -> bool {
-    const KINDS: [&str; 8] = ["manual", "guide", "handbook", "datasheet", "手册", "说明书", "用户手册", "指南"];
-    let kind = passage.facets.kind.as_deref().map(crate::text::fold).unwrap_or_default();
-    let label = crate::text::fold(&document_label(passage));
-    KINDS.iter().any(|known| kind.contains(known) || label.contains(known))
-}
-
 /// "this library" where no library was spoken of and several documents would do.
 fn open_pointer(case: &Case<'_>, supports: &[Support]) -> Option<Open> {
     let noun = case.question.pointed_at.as_deref()?;
@@ -664,7 +317,7 @@ fn open_pointer(case: &Case<'_>, supports: &[Support]) -> Option<Open> {
         return None;
     }
     let head = noun.rsplit(' ').next().unwrap_or(noun);
-    if case.given.before.iter().any(|mention| mention.has_phrase(head)) {
+    if case.given.before.iter().chain(&case.given.answered).any(|mention| mention.has_phrase(head)) {
         return None;
     }
     let mut best: BTreeMap<DocumentId, f32> = BTreeMap::new();
@@ -685,4 +338,190 @@ fn open_pointer(case: &Case<'_>, supports: &[Support]) -> Option<Open> {
         open,
         format!("“{noun}” names nothing that was spoken of, and {near} documents would do"),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::fixture::passage, *};
+    use crate::domain::tool::Background;
+
+    /// What a test says about a question.
+    struct World<'a> {
+        question: &'a str,
+        before: &'a [&'a str],
+        fixed: &'a [Facet],
+        degraded: bool,
+        cost_ratio: f32,
+        pool: Vec<Passage>,
+    }
+
+    impl World<'_> {
+        fn judge(&self) -> Judged {
+            let question = Question::read(self.question);
+            let background = Background {
+                user_turns: self.before.iter().map(|turn| (*turn).to_owned()).collect(),
+                ..Background::default()
+            };
+            let given = Given::new(&[self.question], &background, &[]);
+            judge(&Case {
+                asked: self.question,
+                question: &question,
+                lang: question.lang,
+                pool: &self.pool,
+                stats: &TermStats { generation: 1, points: 100, ..TermStats::default() },
+                kin: &Kin::new(),
+                given: &given,
+                fixed: self.fixed,
+                today: "2026-01-01",
+                cost_ratio: self.cost_ratio,
+                degraded: self.degraded,
+                rewrites: 0,
+            })
+        }
+    }
+
+    fn manual(subject: &str, text: &str) -> Passage {
+        let mut passage = passage(&format!("{subject}.md"), text);
+        passage.title = Some(format!("{subject} User Manual"));
+        passage.section = Some("Warranty".into());
+        passage.facets.subject = Some(subject.into());
+        passage.facets.kind = Some("manual".into());
+        passage
+    }
+
+    fn manuals(first: &str, second: &str) -> Vec<Passage> {
+        vec![
+            manual("Aurora X1", &format!("The warranty of the robot lasts {first} from the day of purchase.")),
+            manual("Borealis Z9", &format!("The warranty of the robot lasts {second} from the day of purchase.")),
+        ]
+    }
+
+    fn world(question: &str) -> World<'_> {
+        World {
+            question,
+            before: &[],
+            fixed: &[],
+            degraded: false,
+            cost_ratio: 0.3,
+            pool: manuals("3 years", "2 years"),
+        }
+    }
+
+    fn labels(judged: &Judged) -> Vec<&str> {
+        judged.open.iter().flat_map(|open| &open.question.options).map(|option| option.label.as_str()).collect()
+    }
+
+    #[test]
+    fn parallel_documents_with_different_answers_are_candidates() {
+        let judged = world("How long does the warranty of the robot last?").judge();
+        assert_eq!(judged.ambiguity, Ambiguity::MultipleCandidates);
+        assert_eq!(labels(&judged), ["Aurora X1", "Borealis Z9"]);
+        let open = judged.open.unwrap();
+        assert_eq!(open.question.prompt, "Which product do you mean?");
+        assert_eq!(open.assumption.as_deref(), Some("assuming that you mean Aurora X1"));
+        assert_eq!(open.rules_out.len(), 1);
+    }
+
+    #[test]
+    fn the_same_answer_everywhere_is_no_ambiguity() {
+        let judged =
+            World { pool: manuals("3 years", "36 months"), ..world("How long does the warranty of the robot last?") }
+                .judge();
+        assert_eq!(
+            (judged.ambiguity, judged.agreed, judged.answerability),
+            (Ambiguity::None, true, Answerability::Sufficient)
+        );
+    }
+
+    #[test]
+    fn a_named_value_rules_its_siblings_out() {
+        let judged = world("How long does the warranty of the Borealis last?").judge();
+        assert_eq!(
+            (judged.ambiguity, judged.dropped.len(), judged.lead.as_slice()),
+            (Ambiguity::None, 1, [1].as_slice())
+        );
+    }
+
+    #[test]
+    fn what_the_user_spoke_of_before_is_not_asked() {
+        let judged =
+            World { before: &["I bought a Borealis Z9."], ..world("How long does the warranty of the robot last?") }
+                .judge();
+        assert_eq!((judged.open.is_none(), judged.dropped.len()), (true, 1));
+        assert_eq!(judged.reason, "the conversation is about Borealis Z9");
+    }
+
+    #[test]
+    fn a_facet_that_an_answer_fixed_is_not_asked_again() {
+        let fixed = [Facet::Subject, Facet::Document];
+        let judged = World { fixed: &fixed, ..world("How long does the warranty of the robot last?") }.judge();
+        assert!(judged.open.is_none());
+        assert!(judged.guidance.contradiction);
+    }
+
+    #[test]
+    fn all_and_comparisons_are_answered_per_value() {
+        let judged = world("Compare how long the warranty of each robot lasts").judge();
+        let values: Vec<&str> = judged.per_value.iter().map(|(value, _)| value.as_str()).collect();
+        assert_eq!((judged.open.is_none(), values), (true, vec!["Aurora X1", "Borealis Z9"]));
+    }
+
+    #[test]
+    fn one_side_of_the_search_is_not_enough_to_ask() {
+        let judged = World { degraded: true, ..world("How long does the warranty of the robot last?") }.judge();
+        assert!(judged.open.is_none());
+        assert_eq!(judged.guidance.assumption.as_deref(), Some("assuming that you mean Aurora X1"));
+    }
+
+    #[test]
+    fn the_price_of_asking_decides() {
+        let judged = World { cost_ratio: 0.6, ..world("How long does the warranty of the robot last?") }.judge();
+        assert!(judged.open.is_none());
+    }
+
+    #[test]
+    fn of_two_editions_only_the_newest_in_force_speaks() {
+        let edition = |year: &str, days: &str| {
+            let mut passage =
+                passage(&format!("policy-{year}.md"), &format!("Employees may work from home on {days} days a week."));
+            passage.title = Some(format!("Remote Work Policy {year}"));
+            passage.facets.subject = Some("Remote Work".into());
+            passage.facets.kind = Some("policy".into());
+            passage.facets.edition = Some(year.into());
+            passage.facets.effective_from = Some(format!("{year}-02-01"));
+            passage
+        };
+        let pool = vec![edition("2023", "2"), edition("2025", "3"), edition("2027", "4")];
+        let judged = World { pool, ..world("On how many days a week may employees work from home?") }.judge();
+        assert_eq!((judged.guidance.edition.as_deref(), judged.lead.as_slice()), (Some("2025"), [1].as_slice()));
+        assert!(judged.open.is_none());
+    }
+
+    #[test]
+    fn pointing_at_nothing_is_asked_about() {
+        let library =
+            |name: &str| passage(name, &format!("The {name} provides books, maps and computers to the public."));
+        let pool = vec![library("Monterey library"), library("Auburn library")];
+        let judged = World { pool: pool.clone(), ..world("What does this library provide to the public?") }.judge();
+        let open = judged.open.unwrap();
+        assert_eq!(
+            (open.question.route, open.question.prompt.as_str()),
+            (Route::Clarify, "Which library do you mean?")
+        );
+        let judged = World {
+            pool,
+            before: &["Is the Auburn library open?"],
+            ..world("What does this library provide to the public?")
+        }
+        .judge();
+        assert!(judged.open.is_none());
+    }
+
+    #[test]
+    fn nothing_relevant_is_nothing() {
+        let judged = world("Who wrote the national anthem of Iceland?").judge();
+        assert_eq!((judged.relevance, judged.open.is_none()), (Relevance::None, true));
+        let judged = World { pool: Vec::new(), ..world("How long?") }.judge();
+        assert_eq!((judged.relevance, judged.confidence), (Relevance::None, 0.0));
+    }
 }

@@ -14,6 +14,8 @@ pub(crate) struct Given {
     pub question: Vec<Mention>,
     /// Earlier turns, nearest first, then the note.
     pub before: Vec<Mention>,
+    /// Earlier answers: what they name can be pointed at.
+    pub answered: Vec<Mention>,
 }
 
 impl Given {
@@ -39,7 +41,8 @@ impl Given {
         let mut before: Vec<Mention> =
             background.user_turns.iter().rev().take(TURNS).map(|turn| Mention::read(turn)).collect();
         before.extend(background.note.as_deref().map(Mention::read));
-        Self { question, before }
+        let answered = background.answers.iter().map(|answer| Mention::read(answer)).collect();
+        Self { question, before, answered }
     }
 
     /// All of it, nearest first.

@@ -1,6 +1,6 @@
 //! How much of a question the words of a text cover.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::{
     domain::index::TermStats,
@@ -8,7 +8,7 @@ use crate::{
         fold,
         question::{Content, Question},
         terms::{analyse, term_id},
-        words::is_han,
+        words::{is_han, is_stop, words},
     },
 };
 
@@ -26,30 +26,124 @@ pub(crate) struct Weighted {
 /// What a word of the turn before weighs beside one of the question itself.
 const BORROWED: f32 = 0.5;
 
+/// What a word that fits any document weighs beside others.
+const GENERIC_WEIGHT: f32 = 0.3;
+/// Words that fit any document: "each product" asks about no word "product".
+const GENERIC: &[&str] = &[
+    "product",
+    "company",
+    "document",
+    "item",
+    "thing",
+    "detail",
+    "information",
+    "info",
+    "model",
+    "device",
+    "exactly",
+    "currently",
+    "time",
+    "record",
+    "percentage",
+    "average",
+    "change",
+    "difference",
+    "amount",
+    "year",
+    "period",
+    "sum",
+    "level",
+    "产品",
+    "公司",
+    "文档",
+    "文件",
+    "资料",
+    "东西",
+    "情况",
+    "信息",
+    "内容",
+    "具体",
+    "目前",
+    "规定",
+    "一款",
+    "两款",
+    "型号",
+    "设备",
+    "时间",
+    "平均",
+    "变化",
+    "差额",
+    "金额",
+    "总额",
+    "年份",
+    "结果",
+    "提到",
+    "包括",
+];
+
 /// Gives each content word its weight.
 pub(crate) fn weigh(question: &Question, stats: &TermStats) -> Vec<Weighted> {
     question
         .content
         .iter()
         .map(|word| Weighted {
-            weight: stats.idf(term_id(&word.term)).clamp(0.5, 8.0) * if word.is_borrowed { BORROWED } else { 1.0 },
+            weight: stats.idf(term_id(&word.term)).clamp(0.5, 8.0) * share_of(word),
             word: word.clone(),
             is_facet: false,
         })
         .collect()
 }
 
+fn share_of(word: &Content) -> f32 {
+    let generic = GENERIC.contains(&word.text.as_str()) || GENERIC.contains(&word.text.trim_end_matches('s'));
+    (if generic { GENERIC_WEIGHT } else { 1.0 }) * (if word.is_borrowed { BORROWED } else { 1.0 })
+}
+
+/// How near in meaning words of the passages are to words of the question, as far as they are near at all: question
+/// word → passage word → credit in 0 … 1. Empty where the embedder does not embed single words.
+pub(crate) type Kin = HashMap<String, HashMap<String, f32>>;
+
 /// A text prepared for lookups.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Vocabulary {
     folded: String,
     terms: HashSet<String>,
+    surfaces: HashSet<String>,
+}
+
+/// The words of a text that carry meaning, folded, each once.
+pub(crate) fn surfaces(text: &str) -> HashSet<String> {
+    surfaces_of(&fold(text))
+}
+
+fn surfaces_of(folded: &str) -> HashSet<String> {
+    words(folded)
+        .into_iter()
+        .filter(|word| !is_stop(word.text) && word.text.chars().nth(1).is_some() && !word.is_code())
+        .map(|word| word.text.to_owned())
+        .filter(|word| !word.starts_with(|c: char| c.is_ascii_digit()))
+        .collect()
 }
 
 impl Vocabulary {
     /// Prepares a text.
     pub(crate) fn read(text: &str) -> Self {
-        Self { folded: fold(text), terms: analyse(text).into_iter().map(|term| term.text).collect() }
+        let folded = fold(text);
+        let surfaces = surfaces_of(&folded);
+        Self { folded, terms: analyse(text).into_iter().map(|term| term.text).collect(), surfaces }
+    }
+
+    /// As [`holds`](Self::holds); a word that is not there counts by the nearest in meaning that is.
+    pub(crate) fn holds_kin(&self, word: &Content, kin: &Kin) -> f32 {
+        let there = self.holds(word);
+        if there >= 1.0 || word.is_code {
+            return there;
+        }
+        let Some(near) = kin.get(&word.text) else { return there };
+        near.iter()
+            .filter(|(other, _)| self.surfaces.contains(other.as_str()))
+            .map(|(_, credit)| *credit)
+            .fold(there, f32::max)
     }
 
     /// How far the text holds `word`, 0 … 1. A Chinese word that is not there counts by the pairs of characters that are.
@@ -64,6 +158,10 @@ impl Vocabulary {
         let letters = word.term.chars().count();
         if letters >= 6 && !word.is_code && self.terms.iter().any(|term| same_root(term, &word.term)) {
             return 0.9;
+        }
+        // One slip of the pen.
+        if letters >= 6 && !word.is_code && self.terms.iter().any(|term| slipped(term, &word.term)) {
+            return 0.8;
         }
         0.0
     }
@@ -98,6 +196,12 @@ impl Vocabulary {
     pub(crate) fn terms(&self) -> impl Iterator<Item = &String> {
         self.terms.iter()
     }
+}
+
+fn slipped(left: &str, right: &str) -> bool {
+    left.chars().count() >= 5
+        && left.chars().next() == right.chars().next()
+        && strsim::damerau_levenshtein(left, right) <= 1
 }
 
 fn same_root(left: &str, right: &str) -> bool {

@@ -14,9 +14,12 @@ use crate::{
 };
 
 use super::{
-    lexicon::{Vocabulary, Weighted},
+    lexicon::{Kin, Vocabulary, Weighted},
     weights,
 };
+
+/// What is left of the score of a leaf in another language that lacks the kind of answer.
+const LACKS_KIND: f32 = 0.6;
 
 /// What the score is made of. All but `lexical` and `dense` describe the best window.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -35,8 +38,6 @@ pub(crate) struct Features {
     pub dense: f32,
     /// The index's lexical share for the leaf.
     pub lexical: f32,
-    /// How far the leaf's fused score stands above the hits around rank 20, 0 where there are not that many.
-    pub lead: f32,
     /// Share of the question's weight in the whole leaf beyond the window: a thing spread over a passage.
     pub spread: f32,
 }
@@ -66,8 +67,10 @@ pub(crate) struct Frame<'a> {
     pub question: &'a Question,
     /// Its words with their weights.
     pub weighted: &'a [Weighted],
-    /// Fused score around rank 20.
-    pub baseline: Option<f32>,
+    /// Words near in meaning.
+    pub kin: &'a Kin,
+    /// The question names several things that documents are about: no document has to hold all of their names.
+    pub names_several: bool,
 }
 
 /// Judges one leaf.
@@ -101,6 +104,8 @@ pub(crate) fn support(frame: &Frame<'_>, leaf: usize, passage: &Passage) -> Supp
     complete(frame, passage, &whole, &context, &mut features);
     let crosses = crosses(frame.question.lang, text);
     let score = if crosses { weights::across(&features) } else { weights::within(&features) };
+    // Across languages little else tells a near miss: where a quantity is asked for, one has to be there.
+    let score = if crosses && features.kind == 0.0 { score * LACKS_KIND } else { score };
     let answers = answers(frame, text, &window, &found);
     Support { leaf, words: Vocabulary::read(slice(text, &window)), window, answers, crosses, features, score }
 }
@@ -145,13 +150,16 @@ fn describe(
 ) -> Features {
     let (mut all, mut covered, mut focus_all, mut focused) = (0.0_f32, 0.0_f32, 0.0_f32, 0.0_f32);
     for weighted in frame.weighted {
-        let inside = sentences.iter().map(|sentence| sentence.holds(&weighted.word)).fold(0.0, f32::max);
-        let above = context.holds(&weighted.word);
+        let inside = sentences.iter().map(|sentence| sentence.holds_kin(&weighted.word, frame.kin)).fold(0.0, f32::max);
+        let above = context.holds_kin(&weighted.word, frame.kin);
+        if frame.names_several && weighted.is_facet && inside.max(above) < 0.5 {
+            continue;
+        }
         all += weighted.weight;
         covered += weighted.weight * inside.max(above);
         if !weighted.is_facet {
             focus_all += weighted.weight;
-            focused += weighted.weight * inside.max(0.9 * heading.holds(&weighted.word));
+            focused += weighted.weight * inside.max(0.9 * heading.holds_kin(&weighted.word, frame.kin));
         }
     }
     Features {
@@ -199,8 +207,12 @@ fn complete(frame: &Frame<'_>, passage: &Passage, whole: &Vocabulary, context: &
     let (mut all, mut spread, mut names, mut unnamed) = (0.0_f32, 0.0_f32, 0.0_f32, 0.0_f32);
     for weighted in frame.weighted {
         let there = whole.holds(&weighted.word).max(context.holds(&weighted.word));
+        if frame.names_several && weighted.is_facet && there < 0.5 {
+            continue;
+        }
         all += weighted.weight;
-        spread += weighted.weight * there;
+        spread += weighted.weight
+            * whole.holds_kin(&weighted.word, frame.kin).max(context.holds_kin(&weighted.word, frame.kin));
         if weighted.word.is_borrowed {
             continue;
         }
@@ -220,7 +232,6 @@ fn complete(frame: &Frame<'_>, passage: &Passage, whole: &Vocabulary, context: &
     features.nameless = share(unnamed, names);
     features.dense = passage.dense_score.unwrap_or(0.0);
     features.lexical = passage.lexical_score.unwrap_or(0.0);
-    features.lead = frame.baseline.map_or(0.0, |baseline| (passage.score - baseline).clamp(-1.0, 1.5));
 }
 
 /// Whether a numeral of the question stands in the leaf in another spelling ("24 months" for "two years").

@@ -20,8 +20,10 @@ use super::{
 /// A table that was put together again from the leaves of one document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Table {
-    /// Column names; empty where the table names none.
+    /// Column names; a header of several rows is joined by spaces.
     pub columns: Vec<String>,
+    /// For each column the header's cell that names a date, if one does.
+    pub dates: Vec<Option<String>>,
     /// Cells, as many per row as there are columns.
     pub rows: Vec<Vec<String>>,
     /// The sentence that stands right above it.
@@ -62,26 +64,25 @@ pub(crate) fn tables(leaves: &[&Passage]) -> Vec<Table> {
 fn of_text(text: &str, header: Option<&str>) -> Vec<Table> {
     let mut tables = Vec::new();
     let mut block: Vec<Vec<String>> = Vec::new();
-    let mut ruled = false;
+    let mut ruled = None;
     let mut above = "";
     let mut caption = String::new();
     for line in text.lines().chain([""]) {
         if is_row(line) {
-            if block.is_empty() && !ruled {
+            if block.is_empty() {
                 above.clone_into(&mut caption);
             }
             let cells = cells(line);
             if is_rule(&cells) {
-                ruled = true;
+                ruled = Some(block.len());
             } else {
                 block.push(cells);
             }
             continue;
         }
         if !block.is_empty() {
-            tables.extend(assemble(std::mem::take(&mut block), ruled, header, &caption));
+            tables.extend(assemble(std::mem::take(&mut block), ruled.take(), header, &caption));
         }
-        ruled = false;
         if !line.trim().is_empty() {
             above = line.trim();
         }
@@ -89,44 +90,56 @@ fn of_text(text: &str, header: Option<&str>) -> Vec<Table> {
     tables
 }
 
+/// The cells of a row, written `a | b` or `| a | b |`.
 fn cells(line: &str) -> Vec<String> {
     let line = line.trim();
-    let line = line.strip_prefix('|').unwrap_or(line);
-    let line = line.strip_suffix('|').unwrap_or(line);
-    line.split('|').map(|cell| cell.trim().trim_matches('*').to_owned()).collect()
+    let outer = line.strip_prefix('|').and_then(|line| line.strip_suffix('|'));
+    outer.unwrap_or(line).split('|').map(|cell| cell.trim().trim_matches('*').to_owned()).collect()
 }
 
 fn is_rule(cells: &[String]) -> bool {
     cells.iter().all(|cell| cell.contains('-') && cell.chars().all(|c| matches!(c, '-' | ':' | ' ')))
 }
 
-fn assemble(mut block: Vec<Vec<String>>, ruled: bool, header: Option<&str>, caption: &str) -> Option<Table> {
-    let given = header.filter(|header| is_row(header)).map(cells);
-    let mut columns = match given {
-        Some(columns) => {
-            if block.first() == Some(&columns) {
-                block.remove(0);
-            }
-            columns
-        }
-        None if ruled || block.len() > 1 => block.remove(0),
-        None => return None,
-    };
-    // A header of several rows: while a row names columns only (no first cell, no amounts), it refines the names.
+/// `ruled`: how many rows stand above the rule, if there is one.
+fn assemble(mut block: Vec<Vec<String>>, ruled: Option<usize>, header: Option<&str>, caption: &str) -> Option<Table> {
+    let mut head: Vec<Vec<String>> =
+        header.into_iter().flat_map(str::lines).filter(|line| is_row(line)).map(cells).collect();
+    if head.is_empty() {
+        let first_names = block.first().is_some_and(|row| !row.iter().skip(1).any(|cell| amount(cell)));
+        let rows = ruled.unwrap_or(usize::from(first_names && block.len() > 1)).min(block.len());
+        head = block.drain(..rows).collect();
+    } else {
+        block.retain(|row| !head.contains(row));
+    }
+    // A row that names columns only (no first cell, no amounts) belongs to the header.
     while block.len() > 1
         && block
             .first()
             .is_some_and(|row| row.first().is_some_and(String::is_empty) && !row.iter().any(|cell| amount(cell)))
     {
-        for (column, cell) in columns.iter_mut().zip(block.remove(0)) {
-            if !cell.is_empty() {
-                *column = cell;
-            }
-        }
+        head.push(block.remove(0));
     }
-    let width = columns.len();
-    let rows: Vec<Vec<String>> = block.into_iter().filter(|row| row.len() == width).collect();
-    (width >= 2 && !rows.is_empty()).then(|| Table { columns, rows, caption: caption.to_owned() })
+    if head.is_empty() {
+        return None;
+    }
+    let width = head.iter().chain(&block).map(Vec::len).max().unwrap_or_default();
+    let pieces = |column: usize| head.iter().filter_map(move |row| row.get(column)).filter(|cell| !cell.is_empty());
+    let columns = (0..width).map(|column| pieces(column).map(String::as_str).collect::<Vec<_>>().join(" ")).collect();
+    let dates = (0..width)
+        .map(|column| {
+            pieces(column).find(|cell| quantities(cell).iter().any(|found| found.kind == Kind::Date)).cloned()
+        })
+        .collect();
+    let rows: Vec<Vec<String>> = block
+        .into_iter()
+        .filter(|row| row.iter().any(|cell| !cell.is_empty()))
+        .map(|mut row| {
+            row.resize(width, String::new());
+            row
+        })
+        .collect();
+    (width >= 2 && !rows.is_empty()).then(|| Table { columns, dates, rows, caption: caption.to_owned() })
 }
 
 /// Whether a cell holds a number that is no year.
@@ -218,7 +231,7 @@ fn matching_rows(table: &Table, weighted: &[Weighted], column: usize, above: &Vo
     }
     let best = scores.iter().copied().fold(0.0, f32::max);
     let rows: Vec<usize> = (0..table.rows.len())
-        .filter(|row| scores[*row] >= best - 0.01 && table.rows[*row].get(column).is_some_and(|cell| amount(cell)))
+        .filter(|row| scores[*row] >= best - 0.01 && table.rows[*row].get(column).is_some_and(|cell| !cell.is_empty()))
         .collect();
     // Where the question names no row it must at least be about this very table: its words stand above it.
     let about = weighted
@@ -228,7 +241,7 @@ fn matching_rows(table: &Table, weighted: &[Weighted], column: usize, above: &Vo
                 * above.holds(&weighted.word).max(columns.holds(&weighted.word)).max(caption.holds(&weighted.word))
         })
         .sum::<f32>();
-    if best <= 0.01 && about < 0.6 * all {
+    if best <= 0.01 && about < 0.6 * all || best > 0.01 && best + about < 0.6 * all {
         return None;
     }
     Some(rows)
@@ -263,7 +276,8 @@ fn open_rows(table: &Table, rows: &[usize], column: usize, question: &Question, 
     if fixed || values.len() < 2 {
         return None;
     }
-    let slot = Some(table.columns[dimension].clone()).filter(|name| !name.is_empty());
+    let named = |name: &String| name.chars().any(char::is_alphabetic) && !name.contains(['(', '（']);
+    let slot = Some(table.columns[dimension].clone()).filter(named);
     Some(Open { is_period: false, slot, values })
 }
 
@@ -288,8 +302,7 @@ fn open_columns(
 ) -> Option<Open> {
     let dated: Vec<usize> = (1..table.columns.len())
         .filter(|column| {
-            row.get(*column).is_some_and(|cell| amount(cell) && !cell.is_empty())
-                && quantities(&table.columns[*column]).iter().any(|quantity| quantity.kind == Kind::Date)
+            row.get(*column).is_some_and(|cell| amount(cell) && !cell.is_empty()) && table.dates[*column].is_some()
         })
         .collect();
     let answers: BTreeSet<String> = dated.iter().map(|column| value_key(&row[*column])).collect();
@@ -308,7 +321,7 @@ fn open_columns(
     }
     let mut values: Vec<(String, u32)> = Vec::new();
     for column in dated {
-        let label = table.columns[column].clone();
+        let Some(label) = table.dates[column].clone() else { continue };
         if !values.iter().any(|(known, _)| *known == label) {
             values.push((label, 1));
         }

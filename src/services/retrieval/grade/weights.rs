@@ -1,16 +1,22 @@
 //! The fitted numbers of the built-in grader.
 //!
 //! Two logistic regressions over [`Features`]: one for leaves in the question's language, one for leaves in another,
-//! where words cannot meet and the dense side speaks alone. Fitted on development sets; see the constants.
+//! where hardly a word can meet and meaning speaks nearly alone.
+//!
+//! Fitted on the development halves of five public question sets (English and Chinese, with and without conversation,
+//! answerable and not): a leaf of a judged document is 1; the best other leaves and all leaves of unanswerable questions
+//! are 0; every set and every question weighs the same. Signs are bound, and a Gaussian prior around numbers set by hand
+//! (λ = 0.01) keeps the share of words inside the window from being explained away by what names the document. Refit
+//! with the dump that `tests/it/retrieval/measure.rs` writes.
 
 use super::support::Features;
 
 /// Names this set of numbers in traces.
 pub(crate) const VERSION: &str = "builtin-1";
 
-/// bias, cover, focus, kind, missing, nameless, dense, lexical, lead, spread
-const WITHIN: [f32; 10] = [-3.6, 1.2, 3.2, 0.9, -1.5, -1.0, 1.2, 0.8, 1.0, 0.3];
-const ACROSS: [f32; 10] = [-2.6, 0.5, 0.5, 0.8, -1.0, -0.3, 5.0, 0.0, 1.5, 0.0];
+/// bias, cover, focus, kind, missing, nameless, dense, lexical, spread
+const WITHIN: [f32; 9] = [-4.15, 1.92, 2.45, 0.71, -1.35, -1.27, 1.64, 1.57, 0.27];
+const ACROSS: [f32; 9] = [-3.3, 2.68, 1.75, 0.91, -0.47, -1.28, 4.49, 0.0, 0.0];
 
 /// How likely a leaf in the question's language answers it.
 pub(crate) fn within(features: &Features) -> f32 {
@@ -23,7 +29,7 @@ pub(crate) fn across(features: &Features) -> f32 {
 }
 
 /// The features in the order of the weights.
-pub(crate) const fn vector(features: &Features) -> [f32; 9] {
+pub(crate) const fn vector(features: &Features) -> [f32; 8] {
     [
         features.cover,
         features.focus,
@@ -32,23 +38,22 @@ pub(crate) const fn vector(features: &Features) -> [f32; 9] {
         features.nameless,
         features.dense,
         features.lexical,
-        features.lead,
         features.spread,
     ]
 }
 
-fn logistic(weights: &[f32; 10], features: &Features) -> f32 {
+fn logistic(weights: &[f32; 9], features: &Features) -> f32 {
     let sum: f32 = weights[1..].iter().zip(vector(features)).map(|(weight, feature)| weight * feature).sum();
     1.0 / (1.0 + (-(weights[0] + sum)).exp())
 }
 
 /// Below it a passage has nothing to do with the question.
-pub(crate) const RELEVANT: f32 = 0.12;
+pub(crate) const RELEVANT: f32 = 0.2;
 /// From it on it is the very thing.
-pub(crate) const STRONG: f32 = 0.45;
+pub(crate) const STRONG: f32 = 0.4;
 /// From it on it answers.
-pub(crate) const SUFFICIENT: f32 = 0.40;
+pub(crate) const SUFFICIENT: f32 = 0.4;
 /// From it on it answers in part.
-pub(crate) const PARTIAL: f32 = 0.25;
+pub(crate) const PARTIAL: f32 = 0.3;
 /// From it on it is a candidate.
-pub(crate) const CANDIDATE: f32 = 0.30;
+pub(crate) const CANDIDATE: f32 = 0.35;

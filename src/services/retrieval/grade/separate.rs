@@ -1,0 +1,307 @@
+//! Parallel documents that answer differently: what tells them apart, and the question that follows from it.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use crate::{
+    domain::{
+        evidence::{Ambiguity, Passage, Route},
+        hitl::Facet,
+        id::DocumentId,
+    },
+    text::{lang::Lang, question::Breadth},
+};
+
+use super::{
+    super::facets::{self, Value, document_label},
+    answers::{Said, groups},
+    builtin::{Case, Judged, Open, OpenQuestion},
+    choices::{self, Candidate, Slot},
+    lexicon::Vocabulary,
+    siblings::siblings,
+    support::Support,
+    weights,
+};
+
+/// Parallel documents that answer differently.
+pub(crate) fn open_documents(
+    case: &Case<'_>,
+    known: &[(Facet, Vec<Value>)],
+    candidates: &[&Support],
+    judged: &mut Judged,
+) -> Option<Open> {
+    let naming: HashSet<String> = known
+        .iter()
+        .flat_map(|(_, values)| values)
+        .flat_map(|value| Vocabulary::read(&value.label).terms().cloned().collect::<Vec<_>>())
+        .collect();
+    let parallel = parallel(case, candidates, &naming);
+    if parallel.len() < 2 {
+        return None;
+    }
+    let said: Vec<Said> = parallel
+        .iter()
+        .map(|support| {
+            let text = case.pool[support.leaf].text.get(support.window.clone()).unwrap_or_default();
+            Said::read(support, text, case.question.wants)
+        })
+        .collect();
+    let group = groups(&said, &naming);
+    judged.agreed = group.iter().all(|one| *one == group[0]);
+    if case.question.breadth != Breadth::One
+        || names_several(case, known, |value| {
+            parallel.iter().any(|support| value.documents.contains(&case.pool[support.leaf].document_id))
+        })
+    {
+        judged.per_value = per_value(case, known, &parallel);
+        return None;
+    }
+    if judged.agreed {
+        return None;
+    }
+    let separating = separating(case, known, &parallel, &group);
+    let Some((facet, values)) = separating else {
+        // The same thing said twice, differently, with nothing that tells the sources apart.
+        judged.guidance.contradiction = contradicts(case, &parallel, &group, &naming);
+        return None;
+    };
+    if let Some((value, rest)) = said_before(case, &values) {
+        judged.dropped.extend(rest);
+        judged.reason = format!("the conversation is about {value}");
+        return None;
+    }
+    let mut masses: BTreeMap<usize, f32> = BTreeMap::new();
+    for (support, group) in parallel.iter().zip(&group) {
+        *masses.entry(*group).or_default() += support.score;
+    }
+    let total: f32 = masses.values().sum();
+    let best_share = masses.values().copied().fold(0.0, f32::max) / total.max(f32::EPSILON);
+    if best_share >= 1.0 - case.cost_ratio {
+        return None;
+    }
+    let labels = facets::shortest(&values.iter().map(|value| value.label.clone()).collect::<Vec<_>>());
+    let listed: Vec<Candidate> = values
+        .iter()
+        .zip(labels)
+        .map(|(value, label)| Candidate { label, ..candidate(case, value, &parallel, &judged.supports) })
+        .collect();
+    // Of equals the first: the best leaf's.
+    let heaviest = listed.iter().reduce(|best, next| if next.mass > best.mass { next } else { best })?.clone();
+    let rules_out = values
+        .iter()
+        .filter(|value| value.documents != heaviest.documents)
+        .flat_map(|value| value.documents.iter().copied())
+        .collect();
+    let options = choices::options(facet, listed);
+    if options.len() < 2 {
+        return None;
+    }
+    let is_product =
+        facet == Facet::Subject && parallel.iter().any(|support| is_about_product(&case.pool[support.leaf]));
+    let slot = Slot { facet, is_product, name: None };
+    let question = choices::question(case.lang, Route::ScopeSelect, &slot, options, case.asked, case.rewrites);
+    let open = OpenQuestion { question, assumption: Some(assuming(case.lang, &heaviest.label)), rules_out, best_share };
+    Some((Ambiguity::MultipleCandidates, open, format!("{} candidates answer differently", values.len())))
+}
+
+/// "assuming that you mean X" in the user's language.
+pub(crate) fn assuming(lang: Lang, label: &str) -> String {
+    if lang == Lang::Zh { format!("假设您指的是{label}") } else { format!("assuming that you mean {label}") }
+}
+
+/// How alike the windows of siblings must be when no heading says that they are about the same.
+const ALIKE: f32 = 0.25;
+
+/// Candidates that speak of the same matter as the best one: siblings of it with as much of the question in them, under
+/// the same heading or in much the same words.
+fn parallel<'s>(case: &Case<'_>, candidates: &[&'s Support], naming: &HashSet<String>) -> Vec<&'s Support> {
+    let Some(best) = candidates.first() else { return Vec::new() };
+    candidates
+        .iter()
+        .filter(|other| other.leaf == best.leaf || is_parallel(case, best, other, naming))
+        .copied()
+        .collect()
+}
+
+fn is_parallel(case: &Case<'_>, best: &Support, other: &Support, naming: &HashSet<String>) -> bool {
+    let (top, passage) = (&case.pool[best.leaf], &case.pool[other.leaf]);
+    let (own, theirs) = (&best.features, &other.features);
+    // Words cannot be compared across languages: there nearness in meaning has to be alike.
+    let says_as_much = if best.crosses || other.crosses {
+        best.crosses == other.crosses && (own.dense - theirs.dense).abs() <= 0.12
+    } else {
+        theirs.focus + 0.12 >= own.focus && (theirs.kind - own.kind).abs() < 0.3
+    };
+    if !says_as_much {
+        return false;
+    }
+    let same_heading = match (&top.section, &passage.section) {
+        (Some(left), Some(right)) => innermost(left) == innermost(right),
+        _ => false,
+    };
+    let alike = same_heading || best.words.likeness(&other.words, naming) >= ALIKE;
+    let same_kind = top.facets.kind.is_some() && top.facets.kind == passage.facets.kind;
+    let measured = !case.question.wants.quantities().is_empty();
+    siblings(top, passage) && (alike || same_kind && measured)
+}
+
+fn innermost(path: &str) -> String {
+    facets::value_key(path.rsplit(" > ").next().unwrap_or_default())
+}
+
+/// The facet that tells the answers apart, with its values among the parallel candidates.
+fn separating(
+    case: &Case<'_>,
+    known: &[(Facet, Vec<Value>)],
+    parallel: &[&Support],
+    group: &[usize],
+) -> Option<(Facet, Vec<Value>)> {
+    let documents: BTreeSet<DocumentId> = parallel.iter().map(|support| case.pool[support.leaf].document_id).collect();
+    let mut best: Option<(f32, Facet, Vec<Value>)> = None;
+    for (facet, values) in known {
+        if case.fixed.contains(facet) {
+            continue;
+        }
+        let here: Vec<Value> = values
+            .iter()
+            .filter_map(|value| {
+                let inside: BTreeSet<DocumentId> = value.documents.intersection(&documents).copied().collect();
+                (!inside.is_empty()).then(|| Value { documents: inside, ..value.clone() })
+            })
+            .collect();
+        if !(2..=choices::MOST).contains(&here.len()) {
+            continue;
+        }
+        let value_of = |support: &Support| {
+            here.iter().position(|value| value.documents.contains(&case.pool[support.leaf].document_id))
+        };
+        let total: f32 = parallel.iter().map(|support| support.score).sum();
+        let with_value: f32 =
+            parallel.iter().filter(|support| value_of(support).is_some()).map(|support| support.score).sum();
+        let known_share = with_value / total.max(f32::EPSILON);
+        let mut masses = vec![0.0_f32; here.len()];
+        for support in parallel {
+            if let Some(value) = value_of(support) {
+                masses[value] += support.score;
+            }
+        }
+        let mut ordered = masses.clone();
+        ordered.sort_by(|a, b| b.total_cmp(a));
+        let balance = ordered[1] / ordered[0].max(f32::EPSILON);
+        let pairs: Vec<(usize, usize, f32)> = parallel
+            .iter()
+            .zip(group)
+            .filter_map(|(support, group)| value_of(support).map(|value| (value, *group, support.score)))
+            .collect();
+        let gain = gain(&pairs);
+        let merit = gain * known_share * prior(*facet);
+        if known_share >= 0.8 && gain >= 0.5 && balance >= 0.4 && best.as_ref().is_none_or(|(known, ..)| *known < merit)
+        {
+            best = Some((merit, *facet, here));
+        }
+    }
+    best.map(|(_, facet, values)| (facet, values))
+}
+
+const fn prior(facet: Facet) -> f32 {
+    match facet {
+        Facet::Subject => 1.0,
+        Facet::Place => 0.95,
+        Facet::Period | Facet::Edition => 0.9,
+        Facet::Section | Facet::Kind => 0.7,
+        Facet::Document => 0.65,
+    }
+}
+
+/// How much knowing the value tells of the answer: 1 − H(answer | value) / H(answer), over (value, answer, mass).
+fn gain(pairs: &[(usize, usize, f32)]) -> f32 {
+    let entropy = |masses: &BTreeMap<usize, f32>| -> f32 {
+        let total: f32 = masses.values().sum();
+        masses.values().filter(|mass| **mass > 0.0).map(|mass| -(mass / total) * (mass / total).ln()).sum()
+    };
+    let mut answers: BTreeMap<usize, f32> = BTreeMap::new();
+    let mut by_value: BTreeMap<usize, BTreeMap<usize, f32>> = BTreeMap::new();
+    for (value, answer, mass) in pairs {
+        *answers.entry(*answer).or_default() += mass;
+        *by_value.entry(*value).or_default().entry(*answer).or_default() += mass;
+    }
+    let whole = entropy(&answers);
+    if whole <= f32::EPSILON {
+        return 0.0;
+    }
+    let total: f32 = answers.values().sum();
+    let left: f32 = by_value.values().map(|masses| masses.values().sum::<f32>() / total * entropy(masses)).sum();
+    1.0 - left / whole
+}
+
+fn candidate(case: &Case<'_>, value: &Value, parallel: &[&Support], supports: &[Support]) -> Candidate {
+    let inside = |support: &Support| value.documents.contains(&case.pool[support.leaf].document_id);
+    let leaves = supports.iter().filter(|support| inside(support) && support.score >= weights::CANDIDATE).count();
+    Candidate {
+        label: value.label.clone(),
+        documents: value.documents.clone(),
+        leaves: u32::try_from(leaves.max(1)).unwrap_or(u32::MAX),
+        mass: parallel.iter().filter(|support| inside(support)).map(|support| support.score).sum(),
+        filename: parallel
+            .iter()
+            .find(|support| inside(support))
+            .map(|support| case.pool[support.leaf].filename.clone())
+            .unwrap_or_default(),
+    }
+}
+
+/// Whether the question itself names two or more values of one facet, among those that `counts` lets count: then it
+/// asks about each of them.
+pub(crate) fn names_several(case: &Case<'_>, known: &[(Facet, Vec<Value>)], counts: impl Fn(&Value) -> bool) -> bool {
+    let Some(asked) = case.given.question.first() else { return false };
+    known.iter().any(|(_, values)| {
+        values.iter().filter(|value| counts(value)).filter(|value| asked.names(value, values)).count() >= 2
+    })
+}
+
+/// The one value that the conversation is about, and the documents of the others.
+fn said_before(case: &Case<'_>, values: &[Value]) -> Option<(String, BTreeSet<DocumentId>)> {
+    for mention in &case.given.before {
+        let (named, others): (Vec<&Value>, Vec<&Value>) = values.iter().partition(|value| mention.names(value, values));
+        if let [only] = named.as_slice() {
+            return Some((
+                only.label.clone(),
+                others.iter().flat_map(|value| value.documents.iter().copied()).collect(),
+            ));
+        }
+    }
+    None
+}
+
+fn per_value(
+    case: &Case<'_>,
+    known: &[(Facet, Vec<Value>)],
+    parallel: &[&Support],
+) -> Vec<(String, BTreeSet<DocumentId>)> {
+    let documents: BTreeSet<DocumentId> = parallel.iter().map(|support| case.pool[support.leaf].document_id).collect();
+    known
+        .iter()
+        .map(|(_, values)| {
+            values
+                .iter()
+                .map(|value| (value.label.clone(), value.documents.intersection(&documents).copied().collect()))
+                .filter(|(_, inside): &(String, BTreeSet<DocumentId>)| !inside.is_empty())
+                .collect::<Vec<_>>()
+        })
+        .find(|values| (2..=choices::MOST).contains(&values.len()))
+        .unwrap_or_default()
+}
+
+/// Sentences that are alike but for their numbers or a negation contradict each other.
+fn contradicts(case: &Case<'_>, parallel: &[&Support], group: &[usize], naming: &HashSet<String>) -> bool {
+    let numeric = !case.question.wants.quantities().is_empty();
+    (1..parallel.len()).any(|other| {
+        group[other] != group[0] && numeric && parallel[0].words.likeness(&parallel[other].words, naming) >= 0.5
+    })
+}
+
+fn is_about_product(passage: &Passage) -> bool {
+    const KINDS: [&str; 8] = ["manual", "guide", "handbook", "datasheet", "手册", "说明书", "用户手册", "指南"];
+    let kind = passage.facets.kind.as_deref().map(crate::text::fold).unwrap_or_default();
+    let label = crate::text::fold(&document_label(passage));
+    KINDS.iter().any(|known| kind.contains(known) || label.contains(known))
+}

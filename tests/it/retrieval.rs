@@ -1,0 +1,5 @@
+//! Asking and answering over real documents.
+
+mod measure;
+mod sample;
+mod scenes;

@@ -1,0 +1,189 @@
+//! Documents in a store of their own, and the retrieval service over them: real parts throughout.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use askback::{
+    adapters::{
+        blobs::LocalBlobs,
+        clock::SystemClock,
+        embed::builtin::Builtin,
+        extract,
+        storage::{Engine, Options, Storage},
+        vector::embedded::EmbeddedIndex,
+    },
+    domain::{
+        error::ExtractError,
+        event::Silent,
+        extract::{Extracted, Extractor, FileType},
+        hitl::{Answer, Choice, Record},
+        id::{DocumentId, UserId},
+        index::Embedder,
+        knowledge::{Access, DocumentStore, Submitted},
+        time::Millis,
+        tool::Background,
+    },
+    services::{
+        ingest::{Ingest, Ports, WorkerConfig},
+        retrieval::{Ask, Found, JudgedLeaf, Retrieval, RetrievalConfig, search::Search},
+    },
+};
+use async_trait::async_trait;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// How long a test waits for a file before it calls it lost.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Reads files in this process: quicker than a child per file, and the same reader.
+struct Here;
+
+#[async_trait]
+impl Extractor for Here {
+    fn name(&self) -> &str {
+        extract::NAME
+    }
+
+    fn file_type(&self, filename: &str) -> Option<FileType> {
+        extract::file_type(filename)
+    }
+
+    async fn extract(&self, file: &Path, filename: &str) -> Result<Extracted, ExtractError> {
+        let bytes = std::fs::read(file).unwrap();
+        extract::read(&bytes, filename, 1 << 30)
+    }
+}
+
+/// A shelf of documents.
+pub struct Shelf {
+    pub retrieval: Retrieval,
+    pub access: Access,
+    storage: Storage,
+    ingest: Ingest,
+    folder: tempfile::TempDir,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Shelf {
+    /// A shelf with these files.
+    pub async fn with(files: &[(&str, &[u8])]) -> Self {
+        let mut shelf = Self::open().await;
+        shelf.add("shelf", files).await;
+        shelf
+    }
+
+    pub async fn open() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::Sqlite { folder: folder.path().join("data") };
+        let storage = Storage::open(Options { engine, clock: Arc::new(SystemClock) }).await.unwrap();
+        let embedder: Arc<dyn Embedder> = Arc::new(Builtin::load().unwrap());
+        let index = Arc::new(EmbeddedIndex::new(embedder.dims()));
+        let documents: Arc<dyn DocumentStore> = Arc::new(storage.clone());
+        let ports = Ports {
+            documents: Arc::clone(&documents),
+            jobs: Arc::new(storage.clone()),
+            blobs: Arc::new(LocalBlobs::open(&folder.path().join("blobs")).unwrap()),
+            index: Arc::<EmbeddedIndex>::clone(&index),
+            embedder: Arc::clone(&embedder),
+            extractor: Arc::new(Here),
+            clock: Arc::new(SystemClock),
+        };
+        let config = WorkerConfig { poll: Duration::from_millis(20), workers: 4, ..WorkerConfig::new("node:now") };
+        let ingest = Ingest::new(ports, config);
+        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        ingest.start(&tasks, &stop).await.unwrap();
+        let retrieval = Retrieval {
+            search: Search::new(index, embedder),
+            documents,
+            clock: Arc::new(SystemClock),
+            reranker: None,
+            fast: None,
+            grade: None,
+            config: RetrievalConfig::default(),
+        };
+        Self { retrieval, access: Access::default(), storage, ingest, folder, tasks, stop }
+    }
+
+    /// Adds files to a collection and waits until they answer. Gives their ids.
+    pub async fn add(&mut self, collection: &str, files: &[(&str, &[u8])]) -> Vec<DocumentId> {
+        let mut submitted = Vec::new();
+        for (at, (name, bytes)) in files.iter().enumerate() {
+            let path = self.folder.path().join(format!("upload-{at}"));
+            std::fs::write(&path, bytes).unwrap();
+            submitted.push(self.ingest.submit(None, collection, name, &path).await.unwrap());
+        }
+        let mut documents = Vec::new();
+        for (submitted, (name, _)) in submitted.iter().zip(files) {
+            let (job, document) = match submitted {
+                Submitted::Queued { job, document, .. } | Submitted::Unchanged { job, document, .. } => {
+                    (*job, *document)
+                }
+            };
+            let ended = self.ingest.wait(job, PATIENCE).await.unwrap();
+            assert_eq!(ended.error, None, "{name}");
+            documents.push(document);
+        }
+        self.access = self.storage.readable(UserId::at(Millis(1)), None).await.unwrap();
+        documents
+    }
+
+    fn ask<'a>(&'a self, question: &'a str, background: &'a Background) -> Ask<'a> {
+        Ask {
+            question,
+            message: question,
+            background,
+            access: &self.access,
+            only: None,
+            progress: &Silent,
+            may_ask: true,
+        }
+    }
+
+    /// Asks a first question.
+    pub async fn question(&self, text: &str) -> Found {
+        self.retrieval.search(&self.ask(text, &Background::default())).await.unwrap()
+    }
+
+    /// Asks after these turns of the user.
+    pub async fn question_after(&self, turns: &[&str], text: &str) -> Found {
+        let background =
+            Background { user_turns: turns.iter().map(|turn| (*turn).into()).collect(), ..Background::default() };
+        self.retrieval.search(&self.ask(text, &background)).await.unwrap()
+    }
+
+    pub async fn measure(
+        &self,
+        background: &Background,
+        documents: Option<&[DocumentId]>,
+        text: &str,
+    ) -> (Found, Vec<JudgedLeaf>) {
+        self.retrieval.measure(&self.ask(text, background), documents).await.unwrap()
+    }
+
+    /// Answers a question with one of its options.
+    pub async fn choose(&self, asked: &askback::domain::hitl::Question, choice: &Choice) -> Found {
+        let answer = Answer {
+            text: choice.label.clone(),
+            filters: vec![choice.filter.clone()],
+            except_documents: Vec::new(),
+            words: choice.label.clone(),
+        };
+        let record = Record {
+            v: Record::VERSION,
+            question: asked.clone(),
+            answers: vec![answer],
+            only: None,
+            collections: self.access.collections.clone(),
+            index_generation: 0,
+        };
+        let background = Background::default();
+        let asked = [askback::services::retrieval::fingerprint(asked)];
+        self.retrieval.resume(&record, 1, &self.ask(&choice.label, &background), &asked).await.unwrap()
+    }
+
+    pub async fn close(self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.storage.close().await;
+    }
+}
