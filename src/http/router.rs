@@ -13,6 +13,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use bytes::Bytes;
+use tower::util::option_layer;
 use tower_http::{catch_panic::CatchPanicLayer, cors::CorsLayer};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -84,7 +85,7 @@ pub fn router(app: Arc<App>) -> Router {
         .layer(DefaultBodyLimit::max(form_bytes))
         .layer(from_fn_with_state(Arc::clone(&app), guard::admission))
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(cors)
+        .layer(option_layer(cors))
         .layer(from_fn(guard::security_headers))
         .layer(from_fn(trace::requests))
         .with_state(app)
@@ -107,11 +108,12 @@ pub(super) fn document_json() -> Bytes {
     JSON.clone()
 }
 
-fn cors(app: &App) -> CorsLayer {
+/// None, and so no trace of it in any answer, unless origins are configured.
+fn cors(app: &App) -> Option<CorsLayer> {
     if app.origins.is_empty() {
-        return CorsLayer::new();
+        return None;
     }
-    CorsLayer::new()
+    let layer = CorsLayer::new()
         .allow_origin(app.origins.clone())
         .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
         .allow_headers([
@@ -119,7 +121,8 @@ fn cors(app: &App) -> CorsLayer {
             header::CONTENT_TYPE,
             header::HeaderName::from_static("idempotency-key"),
         ])
-        .expose_headers([header::RETRY_AFTER, header::HeaderName::from_static("x-request-id")])
+        .expose_headers([header::RETRY_AFTER, header::HeaderName::from_static("x-request-id")]);
+    Some(layer)
 }
 
 fn panicked(panic: Box<dyn Any + Send>) -> Response {

@@ -40,6 +40,23 @@ async fn every_answer_has_its_request_id_and_safe_headers() {
 }
 
 #[tokio::test]
+async fn pages_of_other_origins_may_call_only_when_configured() {
+    const ORIGIN: &str = "https://app.example.org";
+    let closed = TestApp::start().await;
+    let open = TestApp::with(Setup { origins: vec![ORIGIN], ..Setup::default() }).await;
+    let ask = |app: &TestApp, method: Method, origin: &'static str| {
+        let request = app.anyone().request(method, "/auth/me").header("origin", origin);
+        Answer::of(request.header("access-control-request-method", "GET"))
+    };
+    let allowed = |answer: &Answer| answer.header("access-control-allow-origin").to_owned();
+    assert_eq!(allowed(&ask(&closed, Method::GET, ORIGIN).await), "");
+    assert_eq!(allowed(&ask(&open, Method::GET, ORIGIN).await), ORIGIN);
+    assert_eq!(allowed(&ask(&open, Method::GET, "https://evil.example.org").await), "");
+    let preflight = ask(&open, Method::OPTIONS, ORIGIN).await;
+    assert_eq!((preflight.status, allowed(&preflight).as_str()), (StatusCode::OK, ORIGIN));
+}
+
+#[tokio::test]
 async fn room_for_requests_is_bounded() {
     let limits = askback::http::Limits { requests: 1, ..askback::http::Limits::default() };
     let app = TestApp::with(Setup { limits, ..Setup::default() }).await;

@@ -69,6 +69,7 @@ impl Clock for MovedClock {
 /// How a server is set up; see [`TestApp::with`].
 pub struct Setup {
     pub limits: Limits,
+    pub origins: Vec<&'static str>,
     pub secret: String,
     pub login_burst: u32,
     pub max_running: usize,
@@ -81,6 +82,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             limits: Limits::default(),
+            origins: Vec::new(),
             secret: secrecy::ExposeSecret::expose_secret(&new_signing_secret()).to_owned(),
             login_burst: 5,
             max_running: 16,
@@ -197,7 +199,7 @@ impl TestApp {
             places: Semaphore::new(setup.limits.requests),
             limits: setup.limits,
             shutdown,
-            origins: Vec::new(),
+            origins: setup.origins.into_iter().map(reqwest::header::HeaderValue::from_static).collect(),
             components: Box::new(move || futures::future::ready(vec![component.clone()]).boxed()),
             metrics: Box::new(|| "askback_up 1\n".into()),
         });
