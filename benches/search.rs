@@ -1,6 +1,12 @@
 //! Text analysis, embedding, search and publishing. Figures are kept in README.md beside this file.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_truncation, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::cast_possible_truncation,
+    clippy::print_stdout,
+    missing_docs
+)]
 
 use std::{hint::black_box, sync::Arc};
 

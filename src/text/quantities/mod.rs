@@ -386,8 +386,7 @@ fn stands_alone(text: &str, start: usize, end: usize) -> bool {
         return false;
     }
     let after = &text[end..];
-    if after.starts_with(['%', '％']) || after.starts_with(|c: char| c == '.' || c == ',') && leading_digit(&after[1..])
-    {
+    if after.starts_with(['%', '％']) || after.starts_with(['.', ',']) && leading_digit(&after[1..]) {
         return false;
     }
     let gap = after.len() - after.trim_start_matches([' ', '-']).len();

@@ -1,8 +1,5 @@
 //! One suite per port, run on every implementation.
-<<<<<<< ours
-pub(crate) mod store;
-=======
+
 mod embed;
-mod store;
->>>>>>> theirs
+pub(crate) mod store;
 mod vector;

@@ -8,7 +8,7 @@ use askback::{
     services::retrieval::Found,
 };
 
-use crate::support::shelf::Shelf;
+use crate::support::{faults::Fault, shelf::Shelf};
 
 const KETTLE: &str = "# Brisa K1 User Manual\n\nThe Brisa K1 is an electric kettle for 1.7 litres.\n\n## Cleaning\n\nDescale the kettle every 3 months with citric acid.\n\n## Safety\n\nNever open the lid while the water boils.\n\n## Warranty\n\nThe warranty of the Brisa K1 is 24 months from the day of purchase. Keep the receipt.\n";
 const TOASTER: &str = "# Calor T5 User Manual\n\nThe Calor T5 is a toaster for two slices.\n\n## Cleaning\n\nEmpty the crumb tray of the toaster every week.\n\n## Safety\n\nNever put metal into the slots.\n\n## Warranty\n\nThe warranty of the Calor T5 is 36 months from the day of purchase. Keep the receipt.\n";
@@ -181,5 +181,19 @@ async fn the_row_of_a_price_list_is_asked_for() {
     assert!(evidence(&shelf.choose(question, pro).await).passages[0].text.contains("99 EUR"));
     let found = shelf.question("How much is the Pro licence?").await;
     assert!(evidence(&found).passages[0].text.contains("99 EUR"));
+    shelf.close().await;
+}
+
+#[tokio::test]
+async fn without_the_dense_side_words_still_answer_and_the_trace_says_so() {
+    let shelf = shelf(&[("kettle.md", KETTLE), ("toaster.md", TOASTER)]).await;
+    shelf.faults.always("query", Fault::Fail);
+    let found = shelf.question("How long is the warranty of the Calor T5?").await;
+    assert!(found.trace.degraded);
+    assert!(shelf.faults.count("query") > 0);
+    assert!(evidence(&found).passages[0].text.contains("36 months"));
+
+    shelf.faults.heal("query");
+    assert!(!shelf.question("How long is the warranty of the Calor T5?").await.trace.degraded);
     shelf.close().await;
 }

@@ -30,6 +30,8 @@ use askback::{
 use async_trait::async_trait;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use super::faults::{Faults, FaultyEmbedder};
+
 /// How long a test waits for a file before it calls it lost.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -56,6 +58,8 @@ impl Extractor for Here {
 pub struct Shelf {
     pub retrieval: Retrieval,
     pub access: Access,
+    /// Of the embedder.
+    pub faults: Faults,
     storage: Storage,
     ingest: Ingest,
     folder: tempfile::TempDir,
@@ -75,7 +79,9 @@ impl Shelf {
         let folder = tempfile::tempdir().unwrap();
         let engine = Engine::Sqlite { folder: folder.path().join("data") };
         let storage = Storage::open(Options { engine, clock: Arc::new(SystemClock) }).await.unwrap();
-        let embedder: Arc<dyn Embedder> = Arc::new(Builtin::load().unwrap());
+        let faults = Faults::default();
+        let embedder: Arc<dyn Embedder> =
+            Arc::new(FaultyEmbedder { inner: Builtin::load().unwrap(), faults: faults.clone() });
         let index = Arc::new(EmbeddedIndex::new(embedder.dims()));
         let documents: Arc<dyn DocumentStore> = Arc::new(storage.clone());
         let ports = Ports {
@@ -100,7 +106,7 @@ impl Shelf {
             grade: None,
             config: RetrievalConfig::default(),
         };
-        Self { retrieval, access: Access::default(), storage, ingest, folder, tasks, stop }
+        Self { retrieval, access: Access::default(), faults, storage, ingest, folder, tasks, stop }
     }
 
     /// Adds files to a collection and waits until they answer. Gives their ids.
