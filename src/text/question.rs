@@ -310,8 +310,9 @@ fn is_follow_up(folded: &str, content: &[Content]) -> bool {
     if !named && matches(&PRONOUN, folded) {
         return true;
     }
-    // "The battery?": a fragment without a verb, or hardly a word.
-    content.len() <= 1 && !named
+    // "The battery?": a fragment that asks for nothing by itself; "How long is the warranty?" does.
+    let is_asking = || MACHINERY.as_ref().is_some_and(|machinery| machinery.is_match(folded));
+    content.is_empty() || (content.len() == 1 && !named && !is_asking())
 }
 
 static POINTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -346,13 +347,6 @@ const NO_THINGS: &[&str] = &[
     "information",
     "point",
     "moment",
-    "process",
-    "method",
-    "one",
-    "ones",
-    "kind",
-    "morning",
-    "document",
     "个",
     "样",
     "里",

@@ -19,6 +19,9 @@ struct Case {
     options: Vec<String>,
     #[serde(default)]
     reply: Option<Reply>,
+    /// Not met yet. Once it is, the mark has to go.
+    #[serde(default)]
+    open: bool,
 }
 
 #[derive(Deserialize)]
@@ -94,8 +97,10 @@ async fn every_case_of_the_sample_corpus() {
     let mut problems = Vec::new();
     for line in cases.lines() {
         let case: Case = serde_json::from_str(line).unwrap();
-        if let Some(problem) = problem(&shelf, &case).await {
-            problems.push(format!("{} ({}): {problem}", case.text, case.expected));
+        match problem(&shelf, &case).await {
+            Some(problem) if !case.open => problems.push(format!("{} ({}): {problem}", case.text, case.expected)),
+            None if case.open => problems.push(format!("{} ({}): is met now, unmark it", case.text, case.expected)),
+            Some(_) | None => {}
         }
     }
     shelf.close().await;
