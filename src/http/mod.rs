@@ -1,7 +1,7 @@
 //! The doors: HTTP in, HTTP out. Handlers turn a request into one call of a service and its answer into JSON or events;
 //! they decide nothing.
 //!
-//! Every route stands in [`router`], every error in [`error`]. Routes need a caller unless they are listed as public.
+//! Every route stands in `router`, every error in `error`. Routes need a caller unless they are listed as public.
 
 mod api;
 mod error;

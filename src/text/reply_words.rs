@@ -1,5 +1,5 @@
 //! What people say when they are asked which of several things they mean: word tables in English and Chinese, folded
-//! (see [`super::fold`]), phrases separated by `|`.
+//! (see [`super::fold()`]), phrases separated by `|`.
 
 /// Says nothing about which option is meant, at the beginning of a reply.
 pub const LEADING: &str = "the|a|an|please|pls|i|i'm|i'd|i'll|im|my|mine|mean|meant|want|wanted|need|would|like|choose|\

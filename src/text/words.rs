@@ -103,7 +103,7 @@ fn coded(left: &Word<'_>, right: &Word<'_>) -> bool {
     (digit(left) || digit(right)) && !plain(left) && !plain(right)
 }
 
-/// Whether `word` (folded, see [`super::fold`]) says nothing about what a text is about: articles, pronouns, auxiliary
+/// Whether `word` (folded, see [`super::fold()`]) says nothing about what a text is about: articles, pronouns, auxiliary
 /// verbs, question words, particles.
 #[must_use]
 pub fn is_stop(word: &str) -> bool {

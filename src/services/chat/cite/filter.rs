@@ -12,7 +12,7 @@ const MAX_RANGE: u32 = 20;
 /// Rewrites a streamed answer so that every marker in it points at one of `known` passages.
 ///
 /// It works character by character, so any cut of the stream gives the same text; it holds back at most
-/// [`MAX_INSIDE`] characters and the spaces before them. Code spans and fenced code are left alone.
+/// `MAX_INSIDE` characters and the spaces before them. Code spans and fenced code are left alone.
 #[derive(Debug, Clone)]
 pub struct MarkerFilter {
     known: u32,
@@ -26,7 +26,7 @@ pub struct MarkerFilter {
     skip_spaces: bool,
     at_line_start: bool,
     /// What was written since an open bracket could be a marker, were it closed now: nothing may be dropped without a
-    /// trace, or "[[9]1]" would become one.
+    /// trace, or `[[9]1]` would become one.
     bracketed: bool,
     code: Code,
 }

@@ -28,7 +28,7 @@ impl Token {
 /// A text as this module reads it.
 #[derive(Debug, Clone)]
 pub(super) struct Said {
-    /// See [`fold`].
+    /// See [`fold()`].
     pub(super) folded: String,
     pub(super) tokens: Vec<Token>,
 }
