@@ -6,7 +6,10 @@ use regex::Regex;
 
 use crate::{
     domain::evidence::ParsedPassage,
-    text::sentences::{is_row, sentences},
+    text::{
+        sentences::{is_row, sentences},
+        words::is_han,
+    },
 };
 
 /// What a piece is.
@@ -35,6 +38,9 @@ pub(super) struct Unit {
 
 /// Longest line of text that introduces a list.
 const MAX_INTRO: usize = 300;
+
+/// Longest line that may be a heading without a mark; Chinese says the same in a third of it.
+const LONGEST_HEADING: usize = 80;
 
 static ITEM: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\s*(?:[-*•·●▪]\s+|[–—]\s+)").ok());
 static STEP: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -103,7 +109,7 @@ impl Reader {
                 self.push(Kind::Sentence, trimmed);
             } else if trimmed.is_empty() {
                 self.end_paragraph();
-            } else if let Some(title) = heading(trimmed) {
+            } else if let Some(title) = heading(trimmed).or_else(|| plain_heading(&lines, at)) {
                 self.close();
                 self.header = None;
                 title.clone_into(&mut self.heading);
@@ -201,6 +207,19 @@ fn heading(line: &str) -> Option<&str> {
     (title.len() < line.len() && title.starts_with(' ')).then(|| title.trim())
 }
 
+/// A short line alone between blank ones that ends like no sentence, with text behind it: stored texts keep headings
+/// without marks.
+fn plain_heading<'l>(lines: &[&'l str], at: usize) -> Option<&'l str> {
+    let line = lines.get(at)?.trim();
+    let is_alone = at.checked_sub(1).is_none_or(|before| lines[before].trim().is_empty())
+        && lines.get(at + 1).is_some_and(|next| next.trim().is_empty())
+        && lines[at + 1..].iter().any(|next| !next.trim().is_empty());
+    let longest = if line.chars().any(is_han) { LONGEST_HEADING / 3 } else { LONGEST_HEADING };
+    let is_short = line.chars().count() <= longest;
+    let is_sentence = line.ends_with(|c: char| ".!?:;,。！？：；，…".contains(c));
+    (is_alone && is_short && !is_sentence && !is_row(line) && item_kind(line).is_none()).then_some(line)
+}
+
 fn item_kind(line: &str) -> Option<Kind> {
     let is = |pattern: &LazyLock<Option<Regex>>| pattern.as_ref().is_some_and(|pattern| pattern.is_match(line));
     if is(&ITEM) {
@@ -282,6 +301,24 @@ mod tests {
         let blocks: Vec<usize> = units.iter().map(|unit| unit.2).collect();
         assert!(blocks[0] == blocks[1] && blocks[2] == blocks[3] && blocks[4] == blocks[5] && blocks[6] == blocks[7]);
         assert!(blocks[1] != blocks[2] && blocks[3] != blocks[4] && blocks[5] != blocks[6] && blocks[7] != blocks[8]);
+    }
+
+    #[test]
+    fn headings_without_marks_and_the_tables_under_them() {
+        let text = "Refunds\n\nThe money comes back in 3 days.\n\n故障代码\n\n代码 | 含义\nF1 | 堵转\nF6 | 滤芯未安装\n\nA last line";
+        let passage =
+            ParsedPassage { text: text.into(), header: Some("部件 | 周期".into()), ..ParsedPassage::default() };
+        let read: Vec<(String, String)> = units(&[passage]).into_iter().map(|unit| (unit.heading, unit.text)).collect();
+        let pair = |heading: &str, text: &str| (heading.to_owned(), text.to_owned());
+        assert_eq!(
+            read,
+            [
+                pair("Refunds", "The money comes back in 3 days."),
+                pair("故障代码", "F1 – 含义: 堵转"),
+                pair("故障代码", "F6 – 含义: 滤芯未安装"),
+                pair("故障代码", "A last line"),
+            ]
+        );
     }
 
     #[test]

@@ -24,7 +24,7 @@ const MAX_CHARS: usize = 600;
 /// What each further sentence must add to the supported share to be quoted too.
 const SENTENCE_COST: f32 = 0.06;
 /// How much more a number counts than a word: a quote without the answer's number supports nothing.
-const NUMBER_WEIGHT: f32 = 2.0;
+const NUMBER_WEIGHT: f32 = 4.0;
 
 /// The citations of a finished answer, by marker; each marker once. Markers beyond the passages are left out.
 ///
@@ -90,14 +90,26 @@ fn masked(text: &str, markers: &[(Range<usize>, u32)]) -> String {
 /// The sentence that a marker stands in or behind; at the beginning of a line, the one that follows.
 fn claim<'t>(masked: &'t str, sentences: &[Range<usize>], place: &Range<usize>) -> &'t str {
     let line_start = masked.get(..place.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
-    let before = sentences.iter().rev().find(|sentence| sentence.start < place.start);
+    let before = sentences.iter().rposition(|sentence| sentence.start < place.start);
     let after = sentences.iter().find(|sentence| sentence.start >= place.start);
     let chosen = match (before, after) {
-        (Some(before), _) if before.end > line_start => Some(before),
-        (_, Some(after)) if !masked.get(place.end..after.start).unwrap_or_default().contains('\n') => Some(after),
-        (before, after) => before.or(after),
+        (Some(before), _) if sentences[before].end > line_start => Some(whole(masked, sentences, before)),
+        (_, Some(after)) if !masked.get(place.end..after.start).unwrap_or_default().contains('\n') => {
+            Some(after.clone())
+        }
+        (before, after) => before.map(|at| sentences[at].clone()).or_else(|| after.cloned()),
     };
-    chosen.and_then(|range| masked.get(range.clone())).unwrap_or_default()
+    chosen.and_then(|range| masked.get(range)).unwrap_or_default()
+}
+
+/// The sentence at `last` with the clauses before it that end in a semicolon: together they are one statement, as where
+/// a table's row is told.
+fn whole(masked: &str, sentences: &[Range<usize>], last: usize) -> Range<usize> {
+    let is_open = |sentence: &Range<usize>| {
+        masked.get(sentence.clone()).is_some_and(|text| text.trim_end().ends_with([';', '；']))
+    };
+    let first = sentences[..last].iter().rposition(|sentence| !is_open(sentence)).map_or(0, |at| at + 1);
+    sentences[first].start..sentences[last].end
 }
 
 /// The bytes of `passage` that hold most of `claim`.
@@ -238,6 +250,18 @@ mod tests {
             [(1, "Pro | 25 €".into()), (2, "Another thing costs 7 coins.".into())]
         );
         assert_eq!(quotes("`a[1]`\n```\nb[2]\n```\n", &passages), []);
+    }
+
+    #[test]
+    fn a_row_told_in_clauses_is_quoted_as_its_row() {
+        let prices = passage(
+            0,
+            "Plan | Price | Response\nBasic | 4.90 EUR | 5 working days\nPlus | 8.90 EUR | 3 working days\nPremium | 14.90 EUR | 1 working day",
+        );
+        assert_eq!(
+            quotes("Premium – Price: 14.90 EUR; Response: 1 working day. [1]", std::slice::from_ref(&prices)),
+            [(1, "Premium | 14.90 EUR | 1 working day".into())]
+        );
     }
 
     #[test]
