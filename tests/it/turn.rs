@@ -28,6 +28,10 @@ use crate::{
 };
 
 on_both_engines! {
+    reasoning_is_shown_and_kept_apart,
+    a_dense_side_that_fails_costs_no_answer,
+    an_end_that_cannot_be_written_is_not_claimed,
+    a_model_that_cannot_be_reached_fails_one_turn_only,
     a_whole_turn_frame_by_frame,
     the_log_replays_byte_by_byte_whatever_was_cut,
     done_means_that_the_turn_can_be_read_back,
@@ -638,4 +642,54 @@ async fn what_is_not_in_the_documents_is_said_without_a_model(test: &mut TestSto
         (RunStatus::Completed, "I could not find an answer to this in the documents.")
     );
     assert_eq!((harness.model.seen().len(), harness.questions().await), (1, vec![(1, "answered")]));
+}
+
+async fn reasoning_is_shown_and_kept_apart(test: &mut TestStore) {
+    let thinks = |piece: &str| Say::Reasoning(piece.into());
+    let model = ScriptedModel::new([[vec![thinks("用户"), thinks("问保修")], says(&["24 个月。"])].concat()]);
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let frames = harness.frames("保修期多久？").await;
+    let reasoning: Vec<&Value> = frames.iter().filter(|frame| frame["type"] == "reasoning").collect();
+    assert_eq!(
+        reasoning,
+        [
+            &json!({ "type": "reasoning", "seq": 4, "content": "用户", "offset": 0 }),
+            &json!({ "type": "reasoning", "seq": 5, "content": "问保修", "offset": 2 }),
+        ]
+    );
+    assert_eq!(text_of(&frames), "24 个月。");
+    let conversation = harness.chat.session(harness.user.id, "s1", 10).await.unwrap();
+    assert_eq!(conversation.messages[1].reasoning.as_deref(), Some("用户问保修"));
+}
+
+async fn a_model_that_cannot_be_reached_fails_one_turn_only(test: &mut TestStore) {
+    let model = ScriptedModel::new([search_call(), says(&["Here."])]);
+    let harness = Harness::new(test, model, ScriptedSearch::new([found(&["24 months."])])).await;
+    harness.faults.at("stream", 2, Fault::Fail);
+    let problem = harness.start("How long?").await.unwrap().finish().await.unwrap_err();
+    assert_eq!(problem.code, "model_unavailable");
+    assert_eq!(harness.ask("Once more?").await.response, "Here.");
+    assert_eq!(harness.faults.count("stream"), 3);
+}
+
+async fn a_dense_side_that_fails_costs_no_answer(test: &mut TestStore) {
+    let ask = calls("search_knowledge_base", &json!({ "query": "How fast does the Aurora X1 battery charge?" }));
+    let harness = Harness::over_files(test, ScriptedModel::new([ask, says(&["In two hours [1]."])]), &MANUALS).await;
+    harness.faults.always("query", Fault::Fail);
+    let answered = harness.ask("How fast does the Aurora X1 battery charge?").await;
+    assert_eq!((answered.status, answered.citations.len()), (RunStatus::Completed, 1));
+    assert!(answered.rag_trace.unwrap().degraded);
+}
+
+async fn an_end_that_cannot_be_written_is_not_claimed(test: &mut TestStore) {
+    let harness = Harness::new(test, ScriptedModel::new([says(&["Yes."])]), ScriptedSearch::new([])).await;
+    harness.faults.always("finish", Fault::Fail);
+    let turn = harness.start("hi").await.unwrap();
+    let run = turn.run;
+    let problem = turn.finish().await.unwrap_err();
+    assert_eq!((problem.status, problem.code.as_str()), (503, "store_unavailable"));
+    assert_eq!(harness.store.run(harness.user.id, run).await.unwrap().status, RunStatus::Running);
+    harness.faults.heal("finish");
+    harness.chat.shutdown(Duration::from_secs(60)).await;
+    assert_eq!(harness.history().await, ["Human: hi (completed)", "Ai: Yes. (completed)"]);
 }

@@ -7,10 +7,11 @@ use std::{
 
 use askback::domain::{
     chat::{Accept, Accepted, ChatStore, Finish, HitlMove, Message, Refused, Session},
-    error::{EngineError, StoreError},
+    error::{EngineError, ModelError, StoreError},
     hitl::Pending,
     id::{HitlId, MessageId, RunId, SessionId, UserId},
     index::Embedder,
+    model::{ChatModel, ModelRequest, ModelStream},
     run::{FrameBatch, Orphan, Run},
     time::Millis,
 };
@@ -82,6 +83,26 @@ impl Faults {
 
     async fn store(&self, op: &'static str) -> Result<(), StoreError> {
         if self.meet(op).await { Err(StoreError::Unavailable("planned fault".into())) } else { Ok(()) }
+    }
+}
+
+/// A chat model with faults at `stream`.
+pub struct FaultyModel<M> {
+    pub inner: Arc<M>,
+    pub faults: Faults,
+}
+
+#[async_trait]
+impl<M: ChatModel> ChatModel for FaultyModel<M> {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        if self.faults.meet("stream").await {
+            return Err(ModelError::Transient("planned fault".into()));
+        }
+        self.inner.stream(request).await
     }
 }
 

@@ -11,7 +11,7 @@ use askback::{
         hitl::{Choice, Facet, OptionFilter, Question},
         id::{ChunkId, DocumentId, Id, RunId, UserId},
         knowledge::Facets,
-        model::{ChatModel, ToolSpec},
+        model::ToolSpec,
         time::Clock,
         tool::{Tool, ToolContext, ToolOutcome},
         trace::RagTrace,
@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
-    faults::{Fault, Faults, FaultyChats},
+    faults::{Fault, Faults, FaultyChats, FaultyModel},
     knowledge,
     model::ScriptedModel,
     store::{TestClock, TestStore},
@@ -208,6 +208,7 @@ struct Parts {
     search: Arc<ScriptedSearch>,
     retrieval: Arc<Retrieval>,
     tool: Arc<dyn Tool>,
+    faults: Faults,
 }
 
 fn as_port(clock: &Arc<TestClock>) -> Arc<dyn Clock> {
@@ -241,13 +242,15 @@ impl Harness {
         store.add_user(&user, &user.name).await.unwrap();
         let retrieval = knowledge::empty(&store, &as_port(&clock));
         let tool = Arc::clone(&search) as Arc<dyn Tool>;
-        Self::over(Parts { store, folder, clock, user, model, search, retrieval, tool }, "boot1", change)
+        let faults = Faults::default();
+        Self::over(Parts { store, folder, clock, user, model, search, retrieval, tool, faults }, "boot1", change)
     }
 
     /// A fresh one with the real knowledge tool over these files.
     pub async fn over_files(test: &TestStore, model: Arc<ScriptedModel>, files: &[(&str, &str)]) -> Self {
         let bare = Self::new(test, model, ScriptedSearch::new([])).await;
-        let retrieval = knowledge::library(&bare.store, &as_port(&bare.clock), bare.folder.path(), files).await;
+        let retrieval =
+            knowledge::library(&bare.store, &as_port(&bare.clock), bare.folder.path(), files, &bare.faults).await;
         let tool = Arc::new(KnowledgeTool::new(Arc::clone(&retrieval)));
         Self::over(Parts { retrieval, tool, ..bare.parts() }, "boot1", |_| {})
     }
@@ -262,12 +265,12 @@ impl Harness {
             search: Arc::clone(&self.search),
             retrieval: Arc::clone(&self.retrieval),
             tool: Arc::clone(&self.tool),
+            faults: self.faults.clone(),
         }
     }
 
     fn over(parts: Parts, boot: &str, change: impl FnOnce(&mut ChatConfig)) -> Self {
-        let Parts { store, folder, clock, user, model, search, retrieval, tool } = parts;
-        let faults = Faults::default();
+        let Parts { store, folder, clock, user, model, search, retrieval, tool, faults } = parts;
         let mut config = ChatConfig::new("node", boot);
         change(&mut config);
         let ports = ChatPorts {
@@ -275,7 +278,7 @@ impl Harness {
             memory: Arc::new(store.clone()),
             documents: Arc::new(store.clone()),
             clock: as_port(&clock),
-            chat_model: Arc::clone(&model) as Arc<dyn ChatModel>,
+            chat_model: Arc::new(FaultyModel { inner: Arc::clone(&model), faults: faults.clone() }),
             fast: None,
             retrieval: Arc::clone(&retrieval),
             tools: Registry::new(vec![Arc::clone(&tool)]),
@@ -302,7 +305,8 @@ impl Harness {
             self.faults.always(op, Fault::Fail);
         }
         let tool = Arc::clone(&search) as Arc<dyn Tool>;
-        let restarted = Self::over(Parts { model, search, tool, ..self.parts() }, "boot2", |_| {});
+        let faults = Faults::default();
+        let restarted = Self::over(Parts { model, search, tool, faults, ..self.parts() }, "boot2", |_| {});
         restarted.chat.recover().await;
         restarted
     }

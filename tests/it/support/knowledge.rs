@@ -26,6 +26,8 @@ use askback::{
 use async_trait::async_trait;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use super::faults::{Faults, FaultyEmbedder};
+
 /// Reads files on the caller's thread; the tests' own files are not hostile.
 struct InProcess;
 
@@ -76,9 +78,16 @@ pub fn empty(store: &Storage, clock: &Arc<dyn Clock>) -> Arc<Retrieval> {
     retrieval(store, clock, Arc::new(EmbeddedIndex::new(embedder.dims())), embedder)
 }
 
-/// Retrieval over these files, by name and content, in the collection `default`.
-pub async fn library(store: &Storage, clock: &Arc<dyn Clock>, folder: &Path, files: &[(&str, &str)]) -> Arc<Retrieval> {
-    let embedder: Arc<dyn Embedder> = Arc::new(Builtin::load().unwrap());
+/// Retrieval over these files, by name and content, in the collection `default`. The embedder meets `faults`.
+pub async fn library(
+    store: &Storage,
+    clock: &Arc<dyn Clock>,
+    folder: &Path,
+    files: &[(&str, &str)],
+    faults: &Faults,
+) -> Arc<Retrieval> {
+    let embedder: Arc<dyn Embedder> =
+        Arc::new(FaultyEmbedder { inner: Builtin::load().unwrap(), faults: faults.clone() });
     let index = Arc::new(EmbeddedIndex::new(embedder.dims()));
     let ports = Ports {
         documents: Arc::new(store.clone()),

@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 #[derive(Debug, Clone)]
 pub enum Say {
     Text(String),
+    Reasoning(String),
     Call {
         id: String,
         name: String,
@@ -115,6 +116,7 @@ fn speak(reply: Vec<Say>) -> impl futures::Stream<Item = Result<ModelEvent, Mode
                     words += 1;
                     yield Ok(ModelEvent::Text(piece));
                 }
+                Say::Reasoning(piece) => yield Ok(ModelEvent::Reasoning(piece)),
                 Say::Call { id, name, arguments } => {
                     finish_reason = "tool_calls";
                     yield Ok(ModelEvent::Call(ToolCall { id, name, arguments }));

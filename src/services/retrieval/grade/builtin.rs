@@ -221,7 +221,7 @@ fn judgement(case: &Case<'_>, supports: &[Support], dropped: &BTreeSet<DocumentI
 
 /// Whether half of what is asked stands in the best window: with less there is nothing that a better question would find.
 fn holds_half(support: &Support) -> bool {
-    support.features.focus >= 0.5 && support.features.missing == 0.0
+    support.features.focus >= 0.5 && support.features.missing == 0.0 && !support.crosses
 }
 
 /// The best leaf of each document that comes near the best of all, best first.
