@@ -8,6 +8,9 @@
 //! are 0; every set and every question weighs the same. Signs are bound, and a Gaussian prior around numbers set by hand
 //! (λ = 0.01) keeps the share of words inside the window from being explained away by what names the document. Refit
 //! with the dump that `tests/it/retrieval/measure.rs` writes.
+//!
+//! Since that fit the features have changed and the bias across languages was moved by hand from -3.62; the thresholds
+//! below are set by hand. What the set as it stands does on those questions has not been measured.
 
 use super::support::Features;
 
