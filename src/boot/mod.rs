@@ -2,7 +2,9 @@
 
 pub mod door;
 pub mod folder;
+mod limits;
 mod models;
+mod probe;
 mod sample;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -17,18 +19,19 @@ pub use self::sample::{COLLECTION as SAMPLE_COLLECTION, SampleError};
 use self::{
     folder::{DataFolder, FolderError},
     models::{Models, models},
+    probe::Probe,
 };
 use crate::{
     adapters::{
         blobs::LocalBlobs,
         clock::SystemClock,
         embed::builtin::Builtin as BuiltinEmbedder,
-        extract::{Isolated, Limits as ExtractLimits},
-        llm::{Client, ClientError},
+        extract::Isolated,
+        llm::ClientError,
         storage::{Engine, OpenError, Options, Storage},
         vector::embedded::EmbeddedIndex,
     },
-    config::{Config, OnBusy, OnDisconnect},
+    config::{Config, OnDisconnect},
     domain::{
         chat,
         error::{EngineError, StoreError},
@@ -38,16 +41,16 @@ use crate::{
         time::Clock,
         user::UserStore,
     },
-    http::{self, App, Component},
+    http::{self, App},
     services::{
         agent::registry::Registry,
         auth::{
             Accounts, AuthConfig, AuthError, Hashing, SigningSecret, WeakSecret, new_invite_code, new_signing_secret,
         },
-        chat::{Chat, ChatConfig, ChatPorts},
+        chat::{Chat, ChatPorts},
         eval,
-        ingest::{Ingest, Ports, WorkerConfig},
-        retrieval::{KnowledgeTool, Retrieval, RetrievalConfig, search::Search},
+        ingest::{Ingest, Ports},
+        retrieval::{KnowledgeTool, Retrieval, search::Search},
     },
     telemetry::Metrics,
 };
@@ -61,8 +64,6 @@ const NODE: &str = "node-id";
 /// Failed logins in a row, and the span after which one more is granted.
 const LOGIN_BURST: u32 = 10;
 const LOGIN_REFILL: Duration = Duration::from_secs(30);
-/// How long a model server may take to say that it is there, when `/readyz` asks.
-const PING: Duration = Duration::from_secs(2);
 /// Documents that are counted at a time.
 const PAGE: i64 = 500;
 /// How often metrics are settled.
@@ -152,7 +153,7 @@ impl Node {
     /// # Errors
     /// See [`BootError`]; what was opened is closed again.
     pub async fn start(config: &Config, metrics: Metrics) -> Result<Self, BootError> {
-        refuse_unsupported(config)?;
+        limits::refuse_unsupported(config)?;
         let folder = DataFolder::open(&config.storage.data_dir)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let (engine, lock) = engine(config, &folder)?;
@@ -179,14 +180,15 @@ impl Node {
         let boot = Uuid::now_v7().to_string();
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
-        let origins = origins(&config.server.cors_origins)?;
+        let origins = limits::origins(&config.server.cors_origins)?;
 
         let (accounts, new_invite_code) = accounts(config, &folder, store.clone(), Arc::clone(&clock))?;
         let embedder: Arc<dyn Embedder> = Arc::new(BuiltinEmbedder::load()?);
         let index: Arc<dyn VectorIndex> = Arc::new(EmbeddedIndex::load(embedder.dims(), documents.as_ref()).await?);
         let Models { chat: chat_model, fast, grade, remote } = models(&config.llm, Arc::clone(&embedder))?;
         let blobs: Arc<dyn BlobStore> = Arc::new(LocalBlobs::open(&folder.path("blobs"))?);
-        let extractor: Arc<dyn Extractor> = Arc::new(extractor(config)?);
+        let extractor: Arc<dyn Extractor> =
+            Arc::new(Isolated { program: std::env::current_exe()?, limits: limits::extraction(config) });
         let uploads = folder.scratch("uploads")?;
 
         let ingest = Ingest::new(
@@ -199,7 +201,7 @@ impl Node {
                 extractor: Arc::clone(&extractor),
                 clock: Arc::clone(&clock),
             },
-            WorkerConfig { workers: config.ingest.workers, ..WorkerConfig::new(format!("{node}:{boot}")) },
+            limits::worker(config, &node, &boot),
         );
         let retrieval = Arc::new(Retrieval {
             search: Search::new(Arc::clone(&index), Arc::clone(&embedder)),
@@ -208,14 +210,7 @@ impl Node {
             reranker: None,
             fast: fast.clone(),
             grade,
-            config: RetrievalConfig {
-                top_k: config.retrieval.top_k,
-                candidate_k: config.retrieval.candidate_k,
-                min_score: config.retrieval.min_score,
-                max_rounds: config.hitl.max_rounds,
-                cost_ratio: config.hitl.ask_cost,
-                ..RetrievalConfig::default()
-            },
+            config: limits::retrieval(config),
         });
         let chat = Chat::new(
             ChatPorts {
@@ -228,16 +223,7 @@ impl Node {
                 retrieval: Arc::clone(&retrieval),
                 tools: Registry::new(vec![Arc::new(KnowledgeTool::new(Arc::clone(&retrieval)))]),
             },
-            ChatConfig {
-                recursion_limit: config.turn.recursion_limit,
-                knowledge_quota: config.turn.knowledge_quota,
-                hitl_expiry: config.hitl.expiry,
-                turn_deadline: config.turn.deadline,
-                max_running: config.server.turn_limit,
-                window_tokens: config.llm.window_tokens,
-                max_message_chars: config.turn.message_limit,
-                ..ChatConfig::new(node, boot)
-            },
+            limits::chat(config, &node, &boot),
         );
         chat.recover().await;
         ingest.start(&tasks, &stop).await?;
@@ -257,6 +243,7 @@ impl Node {
             chat: chat_model.name().to_owned(),
             servers: remote,
         };
+        let doors = limits::http(config);
         let app = Arc::new(App {
             accounts,
             chat,
@@ -271,14 +258,8 @@ impl Node {
             extractor,
             clock,
             uploads,
-            limits: http::Limits {
-                json_bytes: config.server.body_limit,
-                upload_bytes: config.ingest.upload_limit,
-                header_bytes: config.server.header_limit,
-                drain: config.server.shutdown,
-                ..http::Limits::default()
-            },
-            places: Semaphore::new(http::Limits::default().requests),
+            places: Semaphore::new(doors.requests),
+            limits: doors,
             shutdown: CancellationToken::new(),
             origins,
             components: Box::new(move || probe.clone().components().boxed()),
@@ -376,7 +357,7 @@ impl Node {
 /// # Errors
 /// When embedder or index fail.
 pub async fn evaluate_retrieval(config: &Config, sets: &[eval::Set]) -> Result<eval::Report, BootError> {
-    refuse_unsupported(config)?;
+    limits::refuse_unsupported(config)?;
     let embedder: Arc<dyn Embedder> = Arc::new(BuiltinEmbedder::load()?);
     let dims = embedder.dims();
     Ok(eval::retrieval(sets, embedder, || Arc::new(EmbeddedIndex::new(dims))).await?)
@@ -413,21 +394,6 @@ fn engine(config: &Config, folder: &DataFolder) -> Result<(Engine, Option<std::f
     Ok((Engine::Postgres { url, connections: config.storage.connections }, Some(folder.lock()?)))
 }
 
-fn refuse_unsupported(config: &Config) -> Result<(), BootError> {
-    let set = [
-        ("qdrant.url", config.qdrant.url.is_some()),
-        ("embedding.model other than builtin", config.embedding.model != "builtin"),
-        ("rerank.url", config.rerank.url.is_some()),
-        ("weather.url", config.weather.url.is_some()),
-        ("server.ui_dir", config.server.ui_dir.is_some()),
-        ("turn.on_busy other than reject", config.turn.on_busy != OnBusy::Reject),
-    ];
-    match set.into_iter().find(|(_, is_set)| *is_set) {
-        Some((name, _)) => Err(BootError::Unsupported(name)),
-        None => Ok(()),
-    }
-}
-
 fn accounts(
     config: &Config,
     folder: &DataFolder,
@@ -462,57 +428,4 @@ fn accounts(
         },
     )?;
     Ok((accounts, shown))
-}
-
-fn extractor(config: &Config) -> Result<Isolated, BootError> {
-    let limits =
-        ExtractLimits { time: config.ingest.extract, memory: config.ingest.extract_memory, ..ExtractLimits::default() };
-    Ok(Isolated { program: std::env::current_exe()?, limits })
-}
-
-fn origins(configured: &[String]) -> Result<Vec<axum::http::HeaderValue>, BootError> {
-    let origin = |text: &String| {
-        let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-        host.filter(|host| !host.is_empty() && !host.contains('/'))
-            .and_then(|_| text.parse().ok())
-            .ok_or_else(|| BootError::Origin(text.clone()))
-    };
-    configured.iter().map(origin).collect()
-}
-
-/// Asks the parts of a node how they are.
-#[derive(Clone)]
-struct Probe {
-    storage: Storage,
-    index: Arc<dyn VectorIndex>,
-    embedder: String,
-    chat: String,
-    servers: Vec<(&'static str, String, Client)>,
-}
-
-impl Probe {
-    async fn components(self) -> Vec<Component> {
-        let part = |role: &str, name: &str, ready, required| Component {
-            role: role.into(),
-            name: name.into(),
-            ready,
-            required,
-        };
-        let storage = self.storage.ready().await.is_ok();
-        let index = self.index.count(&Filter::default()).await.is_ok();
-        let mut components = vec![
-            part("storage", "sql", storage, true),
-            part("index", "embedded", index, true),
-            part("embedder", &self.embedder, true, true),
-        ];
-        if self.servers.iter().all(|(role, ..)| *role != "chat_model") {
-            components.push(part("chat_model", &self.chat, true, false));
-        }
-        let pings = self.servers.iter().map(|(role, model, client)| async move {
-            let answered = tokio::time::timeout(PING, client.ping()).await.is_ok_and(|pinged| pinged.is_ok());
-            part(role, model, answered, false)
-        });
-        components.extend(futures::future::join_all(pings).await);
-        components
-    }
 }

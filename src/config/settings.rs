@@ -88,7 +88,7 @@ pub const SETTINGS: &[Setting] = &[
         "server.turn_limit",
         "ASKBACK_TURN_LIMIT",
         Count { min: 1, max: 100_000 },
-        Some("64"),
+        Some("256"),
         "Turns that run at the same time; further ones get 503 and Retry-After.",
     ),
     row(

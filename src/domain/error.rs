@@ -116,6 +116,9 @@ pub enum ExtractError {
     /// A type that askback does not read.
     #[error("files of this type are not supported")]
     Unsupported,
+    /// Nothing is known of the file: the reader could not start, or could not get at it. May work on the next try.
+    #[error("files cannot be read just now")]
+    Unavailable,
 }
 
 impl ExtractError {
@@ -131,6 +134,7 @@ impl ExtractError {
             Self::Timeout => "extract_timeout",
             Self::Memory => "extract_memory",
             Self::Unsupported => "unsupported_media_type",
+            Self::Unavailable => "extract_unavailable",
         }
     }
 }

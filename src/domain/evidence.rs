@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+pub(crate) mod fixture;
 mod text;
 
 pub use text::{ParsedEvidence, ParsedPassage, parse_evidence, render_evidence};
@@ -182,15 +184,37 @@ pub enum RetrievalStatus {
     NoKnowledge,
 }
 
-/// Passages to answer from, with the numbers that citations use: passage `i` is `[i + 1]`.
+/// Passages to answer from, with the numbers that citations use: passage `i` is `[before + i + 1]`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Evidence {
+    /// Passages that earlier searches of the turn found: they have the markers before these.
+    pub before: usize,
     /// In the order of the markers.
     pub passages: Vec<Passage>,
     /// What the answer has to mind.
     pub guidance: Guidance,
     /// The question that they answer, resolved.
     pub question: String,
+}
+
+impl Evidence {
+    /// The same passages, with the markers that follow those of `before` others.
+    #[must_use]
+    pub fn after(mut self, before: usize) -> Self {
+        let shift = u32::try_from(before).unwrap_or(u32::MAX);
+        for marker in self.guidance.per_value.iter_mut().flat_map(|group| &mut group.markers) {
+            *marker = marker.saturating_add(shift);
+        }
+        self.before = before;
+        self
+    }
+
+    /// Adds what a further search of the turn found, at the place that its markers say.
+    pub fn extend(&mut self, further: Self) {
+        let place = further.before.saturating_sub(self.before).min(self.passages.len());
+        self.passages.splice(place..place, further.passages);
+        (self.guidance, self.question) = (further.guidance, further.question);
+    }
 }
 
 /// What retrieval came to.

@@ -158,7 +158,8 @@ pub trait JobQueue: Send + Sync {
     /// Ends or postpones a job that failed. `Conflict` when fenced.
     async fn fail(&self, fence: Fence, failure: &JobFailure, report: &JobReport, now: Millis)
     -> Result<(), StoreError>;
-    /// Adds a deletion.
+    /// One transaction: the document is deleted, and the job added that removes what it leaves. What is uploaded under
+    /// its name from then on is another document. `NotFound` when it is deleted already.
     async fn enqueue_delete(
         &self,
         job: JobId,

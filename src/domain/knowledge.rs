@@ -20,6 +20,10 @@ pub struct Collection {
     pub name: String,
     /// Who may read it.
     pub visibility: Visibility,
+    /// Names of the users in its list, ascending.
+    pub users: Vec<String>,
+    /// Names of the groups in its list, ascending.
+    pub groups: Vec<String>,
     /// When it was made.
     pub created_at: Millis,
 }
@@ -349,7 +353,7 @@ pub trait DocumentStore: Send + Sync {
     ) -> Result<Vec<Document>, StoreError>;
     /// Live documents of this name.
     async fn documents_named(&self, filename: &str, collection: Option<&str>) -> Result<Vec<Document>, StoreError>;
-    /// A document, live or deleted.
+    /// A live document.
     async fn document(&self, id: DocumentId) -> Result<Document, StoreError>;
     /// A version by number.
     async fn version(&self, document: DocumentId, no: i64) -> Result<Version, StoreError>;
@@ -383,6 +387,10 @@ pub trait DocumentStore: Send + Sync {
     /// One transaction: the document is deleted, its versions purged (pages stay out of reach), its chunks and segments
     /// removed. Gives the number of leaves that were current.
     async fn delete_document(&self, id: DocumentId, now: Millis) -> Result<i64, StoreError>;
+    /// The second half of [`delete_document`](Self::delete_document), for a document that
+    /// [`enqueue_delete`](super::job::JobQueue::enqueue_delete) has deleted: removes what it leaves. Gives the number of
+    /// leaves that were current; none when nothing is left to remove.
+    async fn purge_document(&self, id: DocumentId) -> Result<i64, StoreError>;
 
     /// Every segment of a current version, for the embedded index's start, in pages: those after `after`, at most
     /// `limit`, in the order of (version, no).

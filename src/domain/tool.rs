@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU32, Ordering},
+    atomic::{AtomicU32, AtomicUsize, Ordering},
 };
 
 use async_trait::async_trait;
@@ -12,7 +12,7 @@ use super::{
     error::ToolError,
     event::Progress,
     evidence::Evidence,
-    hitl::Question,
+    hitl::{OptionFilter, Question},
     id::{RunId, SessionId, UserId},
     knowledge::Access,
     model::ToolSpec,
@@ -41,6 +41,8 @@ pub struct ToolContext {
     pub background: Background,
     /// Searches that this turn may still make.
     pub quota: Arc<Quota>,
+    /// Numbers the passages that its searches find.
+    pub markers: Arc<Markers>,
     /// Where progress goes.
     pub progress: Arc<dyn Progress>,
 }
@@ -54,6 +56,8 @@ pub struct Background {
     pub answers: Vec<String>,
     /// The session's note.
     pub note: Option<String>,
+    /// Options of the question before that this message names, though it asks something of its own.
+    pub given: Vec<OptionFilter>,
 }
 
 /// Counts down the searches of a turn.
@@ -70,6 +74,19 @@ impl Quota {
     /// Takes one search; `false` when none is left.
     pub fn take(&self) -> bool {
         self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(1)).is_ok()
+    }
+}
+
+/// Numbers the passages of a turn, those of all its searches one after the other.
+#[derive(Debug, Default)]
+pub struct Markers(AtomicUsize);
+
+impl Markers {
+    /// Numbers the passages of a further search.
+    #[must_use]
+    pub fn number(&self, evidence: Evidence) -> Evidence {
+        let before = self.0.fetch_add(evidence.passages.len(), Ordering::AcqRel);
+        evidence.after(before)
     }
 }
 

@@ -238,7 +238,17 @@ impl From<IngestError> for ApiError {
 
 impl From<ExtractError> for ApiError {
     fn from(error: ExtractError) -> Self {
-        let status = if error == ExtractError::Unsupported { 415 } else { 422 };
+        let status = match error {
+            ExtractError::Unsupported => 415,
+            ExtractError::Unavailable => 503,
+            ExtractError::EmptyFile
+            | ExtractError::NoText
+            | ExtractError::Encrypted
+            | ExtractError::Malformed
+            | ExtractError::ArchiveLimit
+            | ExtractError::Timeout
+            | ExtractError::Memory => 422,
+        };
         Self::new(status, error.code(), format!("{error}."))
     }
 }

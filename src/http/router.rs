@@ -60,7 +60,7 @@ fn signed_in() -> Routes {
 fn admin() -> Routes {
     Routes::default()
         .routes(routes!(documents::list))
-        .routes(routes!(documents::upload))
+        .routes(routes!(documents::upload, documents::delete_upload))
         .routes(routes!(documents::upload_async))
         .routes(routes!(documents::delete))
         .routes(routes!(documents::delete_async))

@@ -70,7 +70,7 @@ pub struct Component {
 }
 
 /// What is too much, of the doors.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a JSON body.
     pub json_bytes: usize,

@@ -6,7 +6,7 @@ use askback::{
     adapters::llm::{Client, Limits, OpenAiChat},
     domain::{
         error::ModelError,
-        model::{ChatModel, Completion, ModelEvent, ModelRequest, Prompt, ToolCall, Usage, complete},
+        model::{ChatModel, Completion, JsonSchema, ModelEvent, ModelRequest, Prompt, ToolCall, Usage, complete},
     },
 };
 use futures::StreamExt;
@@ -54,6 +54,35 @@ async fn streams_an_answer_and_sends_the_key() {
         json!({"model": "small", "messages": [{"role": "user", "content": "保修多久？"}],
                "stream": true, "stream_options": {"include_usage": true}})
     );
+}
+
+#[tokio::test]
+async fn a_server_that_takes_no_wanted_format_is_asked_without_from_then_on() {
+    let refused = json!({"error": {"message": "This response_format type is unavailable now", "code": 400}});
+    let server = FakeOpenAi::start(vec![Reply::json(400, &refused), Reply::says(&["{}"]), Reply::says(&["{}"])]).await;
+    let model = model(&server, LIMITS);
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
+                        "additionalProperties": false});
+    let wanted = JsonSchema { name: "reply".into(), schema: schema.clone() };
+    let request = ModelRequest { schema: Some(wanted), ..question() };
+    for _ in 0..2 {
+        assert_eq!(complete(&model, request.clone()).await, Ok(said("{}")));
+    }
+    let formats: Vec<serde_json::Value> =
+        server.seen().into_iter().map(|seen| seen.body.get("response_format").cloned().unwrap_or_default()).collect();
+    let strict = json!({"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": true}});
+    assert_eq!(formats, [strict, json!(null), json!(null)]);
+}
+
+#[tokio::test]
+async fn another_refusal_is_no_reason_to_ask_without_a_format() {
+    let refused = json!({"error": {"message": "max_tokens is too large"}});
+    let server = FakeOpenAi::start(vec![Reply::json(400, &refused)]).await;
+    let wanted = JsonSchema { name: "reply".into(), schema: json!({"type": "object"}) };
+    let request = ModelRequest { schema: Some(wanted), ..question() };
+    let answer = complete(&model(&server, LIMITS), request).await;
+    assert_eq!(answer, Err(ModelError::Permanent("status 400".into())));
+    assert_eq!(server.seen().len(), 1);
 }
 
 #[tokio::test]

@@ -36,6 +36,8 @@ on_both_engines! {
     the_log_replays_byte_by_byte_whatever_was_cut,
     done_means_that_the_turn_can_be_read_back,
     a_second_search_is_told_of_the_limit,
+    passages_of_all_searches_are_numbered_on,
+    what_a_new_question_names_is_given,
     a_model_that_always_calls_a_tool_ends_at_eight_steps,
     a_model_that_only_calls_tools_ends_with_a_sentence,
     wrong_calls_go_back_to_the_model_with_the_schema,
@@ -169,6 +171,48 @@ async fn a_second_search_is_told_of_the_limit(test: &mut TestStore) {
     assert_eq!(result.response, "24 months [1].");
     assert!(told(&harness)[1].starts_with("TOOL_CALL_LIMIT_REACHED"));
     assert_eq!(*harness.search.queries.lock().unwrap(), ["warranty"]);
+}
+
+async fn passages_of_all_searches_are_numbered_on(test: &mut TestStore) {
+    let search = |query: &str| calls("search_knowledge_base", &json!({ "query": query }));
+    let model = ScriptedModel::new([
+        search("How long is the warranty of the Aurora X1?"),
+        search("How long is the warranty of the Borealis Z9?"),
+        search("How long is the warranty of the Aurora X1 in Atlantis, says zebra 77?"),
+    ]);
+    let harness = Harness::over_files_with(test, model, &MANUALS, |config| config.knowledge_quota = 2).await;
+    harness.model.then(says(&["24 months [1], 36 months [2], and [99]."]));
+    let answered = harness.ask("How long are the warranties?").await;
+    assert_eq!(answered.status, RunStatus::Completed);
+    let results = told(&harness);
+    let chunks = answered.rag_trace.unwrap().retrieved_chunks.unwrap();
+    let first = results[0].lines().filter(|line| line.starts_with('[')).count();
+    let headings: Vec<String> = results[..2]
+        .iter()
+        .flat_map(|result| result.lines().filter(|line| line.starts_with('[')))
+        .map(|line| line.trim_end_matches(':').to_owned())
+        .collect();
+    assert!(first >= 1 && headings.len() > first, "{results:?}");
+    let expected: Vec<String> = chunks.iter().zip(1..).map(|(chunk, n)| format!("[{n}] {}", chunk.filename)).collect();
+    assert_eq!(headings, expected, "[n] is the n-th of retrieved_chunks");
+    for citation in &answered.citations {
+        assert_eq!(citation.filename, chunks[citation.marker as usize - 1].filename);
+    }
+    assert!(!answered.response.contains("[99]"));
+}
+
+async fn what_a_new_question_names_is_given(test: &mut TestStore) {
+    let search = |query: &str| calls("search_knowledge_base", &json!({ "query": query }));
+    let model = ScriptedModel::new([search("How long is the warranty?"), search("What does the warranty exclude?")]);
+    let harness = Harness::over_files(test, model, &MANUALS).await;
+    assert_eq!(harness.ask("How long is the warranty?").await.status, RunStatus::AwaitingInput);
+    harness.model.then(says(&["Nothing."]));
+    let answered = harness.ask("And what exactly does the warranty of the Borealis Z9 exclude from repair?").await;
+    let trace = answered.rag_trace.unwrap();
+    let verdict = trace.hitl_reply_verdict.clone().unwrap();
+    assert_eq!(verdict["verdict"], "new_question", "{verdict}");
+    assert_eq!(verdict["given"][0]["value"], "Borealis Z9");
+    assert!(trace.search_query.unwrap().contains("Borealis Z9"));
 }
 
 async fn a_model_that_always_calls_a_tool_ends_at_eight_steps(test: &mut TestStore) {

@@ -53,7 +53,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { time: Duration::from_secs(60), memory: 1 << 30, unpacked: 512 << 20, output: 256 << 20 }
+        Self { time: Duration::from_secs(120), memory: 1 << 30, unpacked: 512 << 20, output: 256 << 20 }
     }
 }
 
@@ -86,7 +86,10 @@ impl Extractor for Isolated {
 
     async fn extract(&self, path: &Path, filename: &str) -> Result<Extracted, ExtractError> {
         let request = Request { path: path.to_owned(), filename: filename.to_owned(), limits: self.limits };
-        let request = serde_json::to_vec(&request).map_err(|_| ExtractError::Malformed)?;
+        let request = serde_json::to_vec(&request).map_err(|error| {
+            tracing::error!(%error, "the extraction process cannot be asked");
+            ExtractError::Unavailable
+        })?;
         // The environment may hold secrets; a process that reads hostile files gets none of it.
         let child = Command::new(&self.program)
             .arg("extract-worker")
@@ -98,14 +101,14 @@ impl Extractor for Isolated {
             .spawn();
         let mut child = child.map_err(|error| {
             tracing::error!(%error, program = %self.program.display(), "the extraction process did not start");
-            ExtractError::Memory
+            ExtractError::Unavailable
         })?;
         let answer = tokio::time::timeout(self.limits.time, converse(&mut child, &request, self.limits.output)).await;
         match answer {
             Ok(Ok(ended)) => ended.outcome(self.limits.output),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "talking to the extraction process failed");
-                Err(ExtractError::Malformed)
+                Err(ExtractError::Unavailable)
             }
             Err(_elapsed) => {
                 if let Err(error) = child.kill().await {
@@ -138,7 +141,9 @@ impl Ended {
             _ if self.complaint.contains(OUT_OF_MEMORY) => ExtractError::Memory,
             Some(SIGKILL) => ExtractError::Memory,
             Some(SIGXCPU) => ExtractError::Timeout,
-            _ => ExtractError::Malformed,
+            Some(_) => ExtractError::Malformed,
+            // A file crashes the reader or is answered; only the reader itself gives up.
+            None => ExtractError::Unavailable,
         })
     }
 }
@@ -210,7 +215,7 @@ fn serve(request: &Request) -> Result<Extracted, ExtractError> {
     let read = File::open(&request.path).and_then(|mut file| file.read_to_end(&mut bytes));
     read.map_err(|error| match error.kind() {
         ErrorKind::OutOfMemory => ExtractError::Memory,
-        _ => ExtractError::Malformed,
+        _ => ExtractError::Unavailable,
     })?;
     super::read(&bytes, &request.filename, request.limits.unpacked)
 }

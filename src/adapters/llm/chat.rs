@@ -1,6 +1,10 @@
 //! The port [`ChatModel`] over an OpenAI-compatible server.
 
-use std::time::Duration;
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -8,7 +12,7 @@ use futures::{StreamExt, stream::BoxStream};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
-    client::{Body, Client},
+    client::{Body, Client, Refusal},
     decode::Decoder,
     failure::without_key,
     wire::Request,
@@ -25,24 +29,51 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long an answer that said why it ended may keep its token count to itself.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// Models of one server that are remembered to take no wanted format.
+const MAX_FORMLESS: usize = 64;
+
 /// A chat model at an OpenAI-compatible server.
 pub struct OpenAiChat {
     client: Client,
     model: String,
+    /// Models whose server has refused a wanted format.
+    formless: Mutex<BTreeSet<String>>,
 }
 
 impl OpenAiChat {
     /// The model that `client`'s server calls `model`.
     #[must_use]
     pub const fn new(client: Client, model: String) -> Self {
-        Self { client, model }
+        Self { client, model, formless: Mutex::new(BTreeSet::new()) }
+    }
+
+    /// Sends a request; once more without the wanted format where the server does not take it, and from then on never
+    /// with. Whoever wants a format checks the answer anyway.
+    async fn open(&self, request: &ModelRequest) -> Result<Body, ModelError> {
+        let model = request.model.as_deref().unwrap_or(&self.model);
+        let wire = || Request::new(&self.model, request);
+        let is_formless = self.formless.lock().unwrap_or_else(PoisonError::into_inner).contains(model);
+        if request.schema.is_some() && !is_formless {
+            match self.client.open(&wire()).await {
+                Ok(body) => return Ok(body),
+                Err(Refusal::Call(error)) => return Err(error),
+                Err(Refusal::Format(error)) => {
+                    tracing::warn!(model, %error, "the server takes no wanted format; asking without");
+                }
+            }
+            let mut formless = self.formless.lock().unwrap_or_else(PoisonError::into_inner);
+            if formless.len() < MAX_FORMLESS {
+                formless.insert(model.to_owned());
+            }
+        }
+        self.client.open(&wire().without_format()).await.map_err(Refusal::error)
     }
 
     async fn attempt(&self, request: &ModelRequest, total: Instant) -> Result<(ModelEvent, Answer), ModelError> {
         let limits = self.client.limits;
         let first_by = total.min(Instant::now() + limits.first_token);
         let late = || ModelError::Timeout("no first token in time".into());
-        let body = timeout_at(first_by, self.client.open(&Request::new(&self.model, request))).await;
+        let body = timeout_at(first_by, self.open(request)).await;
         let mut answer = Answer::new(body.map_err(|_| late())??, total)?;
         let first = timeout_at(first_by, answer.next(limits.total)).await.map_err(|_| late())??;
         let first = first.ok_or_else(|| ModelError::BadResponse("an answer without anything in it".into()))?;

@@ -12,7 +12,10 @@ use reqwest::{
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::{failure::upstream_error, wire::Request};
+use super::{
+    failure::{refuses_format, upstream_error},
+    wire::Request,
+};
 use crate::domain::error::ModelError;
 
 /// Most bytes of an error's body that are read.
@@ -91,17 +94,17 @@ impl Client {
     }
 
     /// Sends a request and waits for the head of its answer.
-    pub(super) async fn open(&self, request: &Request<'_>) -> Result<Body, ModelError> {
+    pub(super) async fn open(&self, request: &Request<'_>) -> Result<Body, Refusal> {
         let mut call = self.http.post(self.chat.clone()).json(request);
         if let Some(authorization) = &self.authorization {
             call = call.header(AUTHORIZATION, authorization.clone());
         }
-        let response = call.send().await.map_err(|error| transport(&error))?;
+        let response = call.send().await.map_err(|error| Refusal::Call(transport(&error)))?;
         if !response.status().is_success() {
             return Err(refusal(response).await);
         }
         if is_json(&response) {
-            return Ok(Body::Whole(read(response, WHOLE_LIMIT).await?));
+            return Ok(Body::Whole(read(response, WHOLE_LIMIT).await.map_err(Refusal::Call)?));
         }
         let bytes = response.bytes_stream().map(|piece| piece.map_err(|error| transport(&error)));
         Ok(Body::Stream(bytes.boxed()))
@@ -121,7 +124,23 @@ impl Client {
             .await
             .map_err(|_| ModelError::Timeout("no answer to a request for its models".into()))?
             .map_err(|error| transport(&error))?;
-        if response.status().is_success() { Ok(()) } else { Err(refusal(response).await) }
+        if response.status().is_success() { Ok(()) } else { Err(refusal(response).await.error()) }
+    }
+}
+
+/// Why a call came to nothing.
+pub(super) enum Refusal {
+    /// The server does not take the wanted format of the answer.
+    Format(ModelError),
+    /// Anything else.
+    Call(ModelError),
+}
+
+impl Refusal {
+    pub(super) fn error(self) -> ModelError {
+        match self {
+            Self::Format(error) | Self::Call(error) => error,
+        }
     }
 }
 
@@ -163,7 +182,7 @@ fn transport(error: &reqwest::Error) -> ModelError {
 }
 
 /// A refusal by HTTP status. Its body only helps to class it.
-async fn refusal(response: Response) -> ModelError {
+async fn refusal(response: Response) -> Refusal {
     let status = response.status().as_u16();
     let retry_after = response
         .headers()
@@ -176,7 +195,8 @@ async fn refusal(response: Response) -> ModelError {
     let object: Value = serde_json::from_slice(&text)
         .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&text).trim().to_owned()));
     let error = object.get("error").cloned().unwrap_or(object);
-    upstream_error(Some(status), &error, retry_after)
+    let class = if refuses_format(status, &error) { Refusal::Format } else { Refusal::Call };
+    class(upstream_error(Some(status), &error, retry_after))
 }
 
 async fn read(response: Response, limit: usize) -> Result<Vec<u8>, ModelError> {

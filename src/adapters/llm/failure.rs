@@ -25,6 +25,17 @@ const TOO_LONG: &[&str] = &[
     "reduce the length",
 ];
 
+/// Words by which servers say that they do not take a wanted format, or not this schema.
+const NO_FORMAT: &[&str] = &["response_format", "response format", "json_schema", "json schema", "structured output"];
+
+/// Whether a refusal is about the wanted format of the answer.
+pub(super) fn refuses_format(status: u16, error: &Value) -> bool {
+    let field = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
+    let said = format!("{} {} {}", error.as_str().unwrap_or_else(|| field("message")), field("param"), field("code"));
+    let said = said.to_lowercase();
+    matches!(status, 400 | 422) && NO_FORMAT.iter().any(|phrase| said.contains(phrase))
+}
+
 /// The class of an error object, with the HTTP status it came under if it came under one.
 pub(super) fn upstream_error(status: Option<u16>, error: &Value, retry_after: Option<Duration>) -> ModelError {
     let field = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -117,6 +128,15 @@ mod tests {
             assert_eq!(upstream_error(Some(status), &body, wait).to_string(), said);
         }
         assert_eq!(upstream_error(Some(429), &json!(null), wait), ModelError::RateLimited { retry_after: wait });
+    }
+
+    #[test]
+    fn a_refused_format_is_told_from_other_refusals() {
+        assert!(refuses_format(400, &json!({"message": "This response_format type is unavailable now"})));
+        assert!(refuses_format(400, &json!({"message": "Unsupported value", "param": "response_format"})));
+        assert!(refuses_format(422, &json!("json_schema is not supported")));
+        assert!(!refuses_format(400, &json!({"message": "max_tokens is too large"})));
+        assert!(!refuses_format(500, &json!({"message": "response_format"})));
     }
 
     #[test]

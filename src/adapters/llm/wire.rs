@@ -79,6 +79,26 @@ struct ResponseFormat<'a> {
 struct Schema<'a> {
     name: &'a str,
     schema: &'a Value,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    strict: bool,
+}
+
+/// Whether a server may hold a model to the schema to the letter: it does so only where every property is required and
+/// no other allowed, and where it knows every keyword.
+fn is_strict(schema: &Value) -> bool {
+    let Some(object) = schema.as_object() else { return false };
+    let within =
+        |keyword: &str| object.get(keyword).and_then(Value::as_object).into_iter().flat_map(|map| map.values());
+    let listed = object.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+    let is_closed = object.get("type").and_then(Value::as_str) != Some("object") || {
+        let required = object.get("required").and_then(Value::as_array);
+        let is_required = |name: &String| required.is_some_and(|names| names.iter().any(|known| known == name));
+        object.get("additionalProperties") == Some(&Value::Bool(false))
+            && object.get("properties").and_then(Value::as_object).is_some_and(|map| map.keys().all(is_required))
+    };
+    is_closed
+        && !["oneOf", "allOf", "not", "default"].iter().any(|keyword| object.contains_key(*keyword))
+        && within("properties").chain(within("$defs")).chain(listed).chain(object.get("items")).all(is_strict)
 }
 
 impl<'a> Request<'a> {
@@ -103,12 +123,20 @@ impl<'a> Request<'a> {
                 .collect(),
             response_format: request.schema.as_ref().map(|wanted| ResponseFormat {
                 kind: "json_schema",
-                json_schema: Schema { name: &wanted.name, schema: &wanted.schema },
+                json_schema: Schema { name: &wanted.name, schema: &wanted.schema, strict: is_strict(&wanted.schema) },
             }),
             temperature: request.sampling.temperature,
             top_p: request.sampling.top_p,
             max_tokens: request.sampling.max_tokens,
         }
+    }
+}
+
+impl Request<'_> {
+    /// The same, for a server that takes no wanted format.
+    pub(super) fn without_format(mut self) -> Self {
+        self.response_format = None;
+        self
     }
 }
 
@@ -230,6 +258,21 @@ mod tests {
 
     use super::*;
     use crate::domain::model::{JsonSchema, Sampling, ToolSpec};
+
+    #[test]
+    fn a_schema_is_strict_where_every_object_is_closed() {
+        let object = |required: Value, inner: Value| {
+            json!({"type": "object", "properties": {"a": inner, "b": {"type": "string"}}, "required": required,
+                   "additionalProperties": false})
+        };
+        let closed = object(json!(["a", "b"]), json!({"type": ["string", "null"]}));
+        assert!(is_strict(&closed));
+        assert!(is_strict(&object(json!(["a", "b"]), json!({"type": "array", "items": closed}))));
+        assert!(!is_strict(&object(json!(["a"]), json!({"type": "string"}))), "b may be left out");
+        assert!(!is_strict(&object(json!(["a", "b"]), json!({"type": "array", "items": {"type": "object"}}))));
+        assert!(!is_strict(&object(json!(["a", "b"]), json!({"oneOf": []}))));
+        assert!(!is_strict(&json!({"type": "object"})));
+    }
 
     #[test]
     fn a_request_on_the_wire() {

@@ -118,7 +118,13 @@ impl JobQueue for Storage {
             report: JobReport::default(),
             now,
         };
-        self.write(Kind::OTHER, move |tx| Box::pin(async move { add(tx, new).await })).await
+        self.write(Kind::OTHER, move |tx| {
+            Box::pin(async move {
+                super::documents::bury(tx, document, now).await?;
+                add(tx, new).await
+            })
+        })
+        .await
     }
 
     async fn job(&self, id: JobId) -> Result<Job, StoreError> {
@@ -164,6 +170,17 @@ where state = 'running' and substr(lease_owner, 1, length($1)) = $1";
 
 const BUSY: &str = "select exists (select 1 from jobs where state in ('pending', 'running'))";
 
+impl Sql {
+    /// The next five `$n`: step, message, steps, total, processed.
+    fn report(self, report: JobReport) -> Self {
+        self.bind(report.current_step)
+            .bind(report.message)
+            .json(&report.steps)
+            .bind(report.total)
+            .bind(report.processed)
+    }
+}
+
 /// A job to put into the queue, or one that was done at once.
 pub(super) struct NewJob {
     pub(super) id: JobId,
@@ -191,11 +208,7 @@ pub(super) async fn add(tx: &mut Tx, new: NewJob) -> Result<(), StoreError> {
         .bind(new.user)
         .bind(new.filename)
         .bind(Word(new.state))
-        .bind(new.report.current_step)
-        .bind(new.report.message)
-        .json(&new.report.steps)
-        .bind(new.report.total)
-        .bind(new.report.processed)
+        .report(new.report)
         .bind(new.now)
         .run(tx)
         .await
@@ -234,16 +247,7 @@ update jobs set lease_until = $3, step = $4, message = $5, steps = $6, total = $
 where id = $1 and lease_token = $2 and state = 'running' returning cancel_requested";
 
 async fn beat(tx: &mut Tx, fence: Fence, report: JobReport, now: Millis, lease: Duration) -> Result<bool, StoreError> {
-    let beat = Sql::new(BEAT)
-        .bind(fence.job)
-        .bind(fence.token)
-        .bind(now + lease)
-        .bind(report.current_step)
-        .bind(report.message)
-        .json(&report.steps)
-        .bind(report.total)
-        .bind(report.processed)
-        .bind(now);
+    let beat = Sql::new(BEAT).bind(fence.job).bind(fence.token).bind(now + lease).report(report).bind(now);
     beat.maybe::<(bool,)>(tx).await?.map(|(cancel,)| cancel).ok_or(FENCED)
 }
 
@@ -286,11 +290,7 @@ pub(super) async fn end(
         .bind(Word(state))
         .bind(code)
         .bind(message)
-        .bind(report.current_step)
-        .bind(report.message)
-        .json(&report.steps)
-        .bind(report.total)
-        .bind(report.processed)
+        .report(report)
         .bind(now)
         .run(tx)
         .await?;
@@ -327,17 +327,7 @@ async fn fail(
             };
         }
     };
-    let postponed = Sql::new(POSTPONE)
-        .bind(fence.job)
-        .bind(fence.token)
-        .bind(now + span)
-        .bind(report.current_step)
-        .bind(report.message)
-        .json(&report.steps)
-        .bind(report.total)
-        .bind(report.processed)
-        .bind(now)
-        .run(tx)
-        .await?;
+    let postponed =
+        Sql::new(POSTPONE).bind(fence.job).bind(fence.token).bind(now + span).report(report).bind(now).run(tx).await?;
     if postponed == 0 { Err(FENCED) } else { Ok(()) }
 }

@@ -318,18 +318,27 @@ impl<T> From<Option<Id<T>>> for Arg {
     }
 }
 
-impl<T, DB: Database> Type<DB> for Id<T>
-where
-    str: Type<DB>,
-{
-    fn type_info() -> DB::TypeInfo {
-        <str as Type<DB>>::type_info()
-    }
+/// Says that a type stands in columns of another's type.
+macro_rules! column_of {
+    ($column:ty: $type:ty $(, $parameter:ident)?) => {
+        impl<$($parameter,)? DB: Database> Type<DB> for $type
+        where
+            $column: Type<DB>,
+        {
+            fn type_info() -> DB::TypeInfo {
+                <$column as Type<DB>>::type_info()
+            }
 
-    fn compatible(ty: &DB::TypeInfo) -> bool {
-        <str as Type<DB>>::compatible(ty)
-    }
+            fn compatible(ty: &DB::TypeInfo) -> bool {
+                <$column as Type<DB>>::compatible(ty)
+            }
+        }
+    };
 }
+
+column_of!(str: Id<T>, T);
+column_of!(str: Word<T>, T);
+column_of!(i64: Millis);
 
 impl<'r, T, DB: Database> Decode<'r, DB> for Id<T>
 where
@@ -337,19 +346,6 @@ where
 {
     fn decode(value: DB::ValueRef<'r>) -> Result<Self, BoxDynError> {
         Ok(<&str as Decode<DB>>::decode(value)?.parse()?)
-    }
-}
-
-impl<DB: Database> Type<DB> for Millis
-where
-    i64: Type<DB>,
-{
-    fn type_info() -> DB::TypeInfo {
-        <i64 as Type<DB>>::type_info()
-    }
-
-    fn compatible(ty: &DB::TypeInfo) -> bool {
-        <i64 as Type<DB>>::compatible(ty)
     }
 }
 
@@ -373,19 +369,6 @@ impl<T: Serialize> From<Word<T>> for Arg {
             // Not a fieldless enum: the column's check refuses null.
             _ => Self::Text(None),
         }
-    }
-}
-
-impl<T, DB: Database> Type<DB> for Word<T>
-where
-    str: Type<DB>,
-{
-    fn type_info() -> DB::TypeInfo {
-        <str as Type<DB>>::type_info()
-    }
-
-    fn compatible(ty: &DB::TypeInfo) -> bool {
-        <str as Type<DB>>::compatible(ty)
     }
 }
 

@@ -40,7 +40,7 @@ const PAGE: &str = " (Page ";
 /// A passage as a model reads it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ParsedPassage {
-    /// Its number, from 1.
+    /// Its number; the first one's is 1, or more where an earlier search of the turn has found passages too.
     pub marker: u32,
     /// The document's name.
     pub filename: String,
@@ -67,6 +67,14 @@ pub struct ParsedEvidence {
     pub passages: Vec<ParsedPassage>,
 }
 
+impl ParsedEvidence {
+    /// The marker of the passage at this place.
+    #[must_use]
+    pub fn marker(&self, place: usize) -> u32 {
+        self.passages.get(place).map_or(0, |passage| passage.marker)
+    }
+}
+
 /// Writes numbered passages with their guidance, in the format of this module.
 #[must_use]
 pub fn render_evidence(evidence: &Evidence) -> String {
@@ -89,7 +97,7 @@ pub fn render_evidence(evidence: &Evidence) -> String {
         if !out.is_empty() {
             out.push('\n');
         }
-        push_passage(&mut out, index + 1, passage);
+        push_passage(&mut out, evidence.before + index + 1, passage);
     }
     if !evidence.question.trim().is_empty() {
         out.push('\n');
@@ -105,9 +113,9 @@ pub fn parse_evidence(text: &str) -> Option<ParsedEvidence> {
     let mut parsed = ParsedEvidence::default();
     let mut body: Vec<&str> = Vec::new();
     for line in text.lines() {
-        if let Some((filename, page)) = heading(line, parsed.passages.len() + 1) {
+        let expected = parsed.passages.last().map(|passage| passage.marker + 1);
+        if let Some((marker, filename, page)) = heading(line, expected) {
             close(&mut parsed, &mut body);
-            let marker = u32::try_from(parsed.passages.len() + 1).ok()?;
             parsed.passages.push(ParsedPassage { marker, filename, page, ..ParsedPassage::default() });
             continue;
         }
@@ -203,14 +211,15 @@ fn read_group(text: &str) -> ValueGroup {
     ValueGroup { value: value.to_owned(), markers }
 }
 
-/// The heading of passage number `expected`: file name and page.
-fn heading(line: &str, expected: usize) -> Option<(String, Option<String>)> {
-    let rest = line.strip_prefix('[')?.strip_prefix(expected.to_string().as_str())?.strip_prefix("] ")?;
+/// The heading of a passage: number, file name and page. The first passage may have any number, further ones count on.
+fn heading(line: &str, expected: Option<u32>) -> Option<(u32, String, Option<String>)> {
+    let (number, rest) = line.strip_prefix('[')?.split_once("] ")?;
+    let marker = number.parse().ok().filter(|marker| expected.is_none_or(|expected| *marker == expected))?;
     let rest = rest.strip_suffix(':')?;
     if let Some((filename, page)) = rest.strip_suffix(')').and_then(|rest| rest.rsplit_once(PAGE)) {
-        return Some((filename.to_owned(), Some(page.to_owned())));
+        return Some((marker, filename.to_owned(), Some(page.to_owned())));
     }
-    Some((rest.to_owned(), None))
+    Some((marker, rest.to_owned(), None))
 }
 
 fn looks_like_format(line: &str) -> bool {
@@ -233,35 +242,7 @@ fn close(parsed: &mut ParsedEvidence, body: &mut Vec<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::domain::{
-        id::{ChunkId, DocumentId},
-        knowledge::Facets,
-        time::Millis,
-    };
-
-    fn passage(filename: &str, text: &str) -> Passage {
-        Passage {
-            filename: filename.into(),
-            page_number: None,
-            text: text.into(),
-            score: 0.0,
-            rrf_rank: 1,
-            rerank_score: None,
-            chunk_id: ChunkId::at(Millis(1)),
-            document_id: DocumentId::at(Millis(1)),
-            version: 1,
-            start: 0,
-            end: 1,
-            dense_score: None,
-            lexical_score: None,
-            section: None,
-            header: None,
-            level: 3,
-            title: None,
-            facets: Facets::default(),
-        }
-    }
+    use super::{super::fixture::passage, *};
 
     #[test]
     fn everything_survives_the_round_trip() {
@@ -286,6 +267,7 @@ mod tests {
             passages: vec![first.clone(), second.clone()],
             guidance: guidance.clone(),
             question: "How long\nis it?".into(),
+            ..Evidence::default()
         };
         let parsed = parse_evidence(&render_evidence(&evidence)).unwrap();
         let expected = ParsedEvidence {
@@ -305,6 +287,35 @@ mod tests {
             ],
         };
         assert_eq!(parsed, expected);
+    }
+
+    #[test]
+    fn passages_of_a_further_search_count_on() {
+        let evidence = Evidence {
+            passages: vec![passage("a.md", "One."), passage("b.md", "[1] is no heading:")],
+            guidance: Guidance {
+                per_value: vec![ValueGroup { value: "A".into(), markers: vec![1, 2] }],
+                ..Guidance::default()
+            },
+            ..Evidence::default()
+        };
+        let text = render_evidence(&evidence.after(8));
+        assert_eq!(text, "Per value: A [9][10]\n\n[9] a.md:\nOne.\n\n[10] b.md:\n [1] is no heading:");
+        let parsed = parse_evidence(&text).unwrap();
+        assert_eq!(parsed.passages.iter().map(|passage| passage.marker).collect::<Vec<_>>(), [9, 10]);
+    }
+
+    #[test]
+    fn searches_of_a_turn_stand_in_the_order_of_their_markers() {
+        let search = |name: &str, before| {
+            Evidence { passages: vec![passage(name, "x"), passage(name, "y")], ..Evidence::default() }.after(before)
+        };
+        let mut all = Evidence::default();
+        for evidence in [search("second", 2), search("first", 0), search("third", 4)] {
+            all.extend(evidence);
+        }
+        let names: Vec<&str> = all.passages.iter().map(|passage| passage.filename.as_str()).collect();
+        assert_eq!(names, ["first", "first", "second", "second", "third", "third"]);
     }
 
     #[test]

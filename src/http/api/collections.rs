@@ -52,11 +52,23 @@ pub(in crate::http) struct CollectionPatch {
     readers: ReadersBody,
 }
 
+/// Who may read a collection: everyone, or those of a list.
+#[derive(Serialize, ToSchema)]
+pub(in crate::http) struct ReadersView {
+    /// Every account.
+    everyone: bool,
+    /// User names.
+    users: Vec<String>,
+    /// Group names.
+    groups: Vec<String>,
+}
+
 /// A collection.
 #[derive(Serialize, ToSchema)]
 pub(in crate::http) struct CollectionView {
     name: String,
-    /// `everyone`, or `listed`: the users of its list.
+    readers: ReadersView,
+    /// `everyone`, or `listed`: those of its list.
     visibility: Visibility,
     #[schema(value_type = String, format = DateTime)]
     created_at: Rfc3339,
@@ -64,7 +76,16 @@ pub(in crate::http) struct CollectionView {
 
 impl From<Collection> for CollectionView {
     fn from(collection: Collection) -> Self {
-        Self { name: collection.name, visibility: collection.visibility, created_at: collection.created_at.into() }
+        Self {
+            name: collection.name,
+            readers: ReadersView {
+                everyone: collection.visibility == Visibility::Everyone,
+                users: collection.users,
+                groups: collection.groups,
+            },
+            visibility: collection.visibility,
+            created_at: collection.created_at.into(),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
         error::{ModelError, TurnError},
         event::Progress,
         evidence::Route,
-        hitl::{HitlStatus, HitlView, Question, Settlement},
+        hitl::{HitlStatus, HitlView, OptionFilter, Question, Settlement},
         knowledge::Access,
         tool::{Background, Quota, ToolContext},
         trace::RagTrace,
@@ -28,12 +28,12 @@ impl Inner {
     pub(super) async fn answer(&self, scene: &Scene, work: &mut Work) -> Result<Ending, TurnError> {
         fail::fail_point!("turn:accepted", |_| Err(TurnError::Internal("failpoint".into())));
         let Some(taken) = &scene.accepted.taken else {
-            return self.ask_agent(scene, &scene.accepted.text, work).await;
+            return self.ask_agent(scene, &scene.accepted.text, Vec::new(), work).await;
         };
         let Some(record) = &taken.record else {
             tracing::warn!(hitl_id = %taken.id, "a question's record cannot be read; the message is a new question");
             work.settlement = Some((Settlement::Superseded, "its record cannot be read".into()));
-            return self.ask_agent(scene, &scene.accepted.text, work).await;
+            return self.ask_agent(scene, &scene.accepted.text, Vec::new(), work).await;
         };
         // What was typed, not what is stored: chosen options come by id.
         let typed = &scene.request.message;
@@ -53,19 +53,35 @@ impl Inner {
             Verdict::Dismiss { rest: Some(rest) } => {
                 work.settlement = settle(Settlement::Dismissed);
                 work.transcript.sink().step("↪️", scene.labels.new_question, "", None);
-                self.ask_agent(scene, &rest, work).await
+                self.ask_agent(scene, &rest, Vec::new(), work).await
             }
-            Verdict::NewQuestion { .. } | Verdict::Unsure => {
+            Verdict::NewQuestion { given } => {
                 work.settlement = settle(Settlement::Superseded);
-                work.transcript.sink().step("↪️", scene.labels.new_question, "", None);
-                self.ask_agent(scene, &scene.accepted.text, work).await
+                self.ask_anew(scene, given, work).await
+            }
+            Verdict::Unsure => {
+                work.settlement = settle(Settlement::Superseded);
+                self.ask_anew(scene, Vec::new(), work).await
             }
         }
     }
 
-    /// Runs the agent on `question`.
-    async fn ask_agent(&self, scene: &Scene, question: &str, work: &mut Work) -> Result<Ending, TurnError> {
-        let context = self.context(scene).await?;
+    /// Leaves the question that was open for the one that the message asks.
+    async fn ask_anew(&self, scene: &Scene, given: Vec<OptionFilter>, work: &mut Work) -> Result<Ending, TurnError> {
+        work.transcript.sink().step("↪️", scene.labels.new_question, "", None);
+        self.ask_agent(scene, &scene.accepted.text, given, work).await
+    }
+
+    /// Runs the agent on `question`, for which the options `given` are settled.
+    async fn ask_agent(
+        &self,
+        scene: &Scene,
+        question: &str,
+        given: Vec<OptionFilter>,
+        work: &mut Work,
+    ) -> Result<Ending, TurnError> {
+        let mut context = self.context(scene).await?;
+        context.background.given = given;
         work.told = context.told();
         let prompts = context.prompts(SYSTEM, question, self.config.window_tokens);
         let ctx = self.tool_context(scene, question, context.background, work).await?;
@@ -119,6 +135,7 @@ impl Inner {
             message: question.to_owned(),
             background,
             quota: Arc::new(Quota::new(self.config.knowledge_quota)),
+            markers: Arc::default(),
             progress: Arc::clone(work.transcript.sink()) as Arc<dyn Progress>,
         })
     }

@@ -48,7 +48,8 @@ pub(super) async fn read(
     let texts = |kind: MessageKind| {
         history.iter().filter(move |message| message.kind == kind).map(|message| message.content.clone()).collect()
     };
-    let background = Background { user_turns: texts(MessageKind::Human), answers: texts(MessageKind::Ai), note };
+    let (user_turns, answers) = (texts(MessageKind::Human), texts(MessageKind::Ai));
+    let background = Background { user_turns, answers, note, ..Background::default() };
     Ok(Context { history, background, events })
 }
 
@@ -114,30 +115,6 @@ pub(super) fn tokens(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{chat::MessageStatus, time::Millis};
-
-    fn message(kind: MessageKind, content: &str) -> Message {
-        Message {
-            id: MessageId::at(Millis(1)),
-            parent: None,
-            ord: 1,
-            kind,
-            status: MessageStatus::Completed,
-            run: None,
-            content: content.into(),
-            model: None,
-            finish_reason: None,
-            usage: None,
-            timings: None,
-            trace: None,
-            citations: vec![],
-            pending: None,
-            reasoning: None,
-            tool_calls: vec![],
-            siblings: (0, 1),
-            created_at: Millis(1),
-        }
-    }
 
     fn user(content: &str) -> Prompt {
         Prompt::User { content: content.into() }
@@ -155,10 +132,10 @@ mod tests {
     fn neighbouring_questions_are_merged_and_roles_alternate() {
         let context = Context {
             history: vec![
-                message(MessageKind::Ai, "cut off"),
-                message(MessageKind::Human, "one"),
-                message(MessageKind::Ai, "first"),
-                message(MessageKind::Human, "two, which failed"),
+                Message::said(MessageKind::Ai, "cut off"),
+                Message::said(MessageKind::Human, "one"),
+                Message::said(MessageKind::Ai, "first"),
+                Message::said(MessageKind::Human, "two, which failed"),
             ],
             background: Background { note: Some("A note.".into()), ..Background::default() },
             events: vec![],
@@ -178,10 +155,10 @@ mod tests {
     fn the_oldest_goes_first_when_the_window_is_small() {
         let context = Context {
             history: vec![
-                message(MessageKind::Human, &"一".repeat(50)),
-                message(MessageKind::Ai, "A"),
-                message(MessageKind::Human, "B"),
-                message(MessageKind::Ai, "C"),
+                Message::said(MessageKind::Human, &"一".repeat(50)),
+                Message::said(MessageKind::Ai, "A"),
+                Message::said(MessageKind::Human, "B"),
+                Message::said(MessageKind::Ai, "C"),
             ],
             ..Context::default()
         };

@@ -73,7 +73,7 @@ pub struct ChatPorts {
 }
 
 /// Bounds and names of the chat service.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatConfig {
     /// Names this process among others over the same store; stays through restarts.
     pub node: String,

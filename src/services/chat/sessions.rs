@@ -2,7 +2,7 @@
 
 use super::Chat;
 use crate::domain::{
-    chat::{Message, MessageKind, MessageStatus, Session},
+    chat::{Message, MessageStatus, Session},
     error::StoreError,
     hitl::{HitlStatus, HitlView, Pending},
     id::{SessionId, UserId},
@@ -46,15 +46,14 @@ impl Chat {
             None => Vec::new(),
         };
         messages.retain(|message| message.status != MessageStatus::Running || !message.content.is_empty());
-        // Answers that were stopped, failed or interrupted are passed over: the question before them is open again.
-        let whole = messages.iter().rev().find(|message| {
-            message.kind == MessageKind::Ai
-                && matches!(message.status, MessageStatus::Completed | MessageStatus::AwaitingInput)
-        });
-        let pending = whole
-            .and_then(|message| message.pending.as_ref())
-            .and_then(|pending| self.hitl(pending))
-            .filter(|view| matches!(view.status, HitlStatus::Open | HitlStatus::Taken));
+        let pending = match session.question {
+            Some(id) => {
+                let (pending, _) = chats.pending(user, id).await?;
+                // It may have been answered since the session was read.
+                self.hitl(&pending).filter(|view| matches!(view.status, HitlStatus::Open | HitlStatus::Taken))
+            }
+            None => None,
+        };
         Ok(Conversation { session, messages, pending })
     }
 

@@ -209,15 +209,25 @@ impl Transcript {
         });
         self.sink.tell(&TurnEvent::ToolResult { result: view });
         let Some(outcome) = outcome else { return };
+        let came_to_nothing = outcome.evidence.is_none() && outcome.question.is_none();
+        if let Some(evidence) = outcome.evidence {
+            match &mut self.evidence {
+                Some(known) => known.extend(evidence),
+                None => self.evidence = Some(evidence),
+            }
+        }
         if let Some(trace) = outcome.trace {
-            self.trace = Some(trace);
+            // A further search that found nothing does not undo what one before it found.
+            if self.evidence.is_none() || !came_to_nothing {
+                self.trace = Some(trace);
+            }
             self.retrieval += self.called_at.map_or(Duration::ZERO, |called| called.elapsed());
         }
         if self.open_calls.is_empty() {
             self.called_at = None;
         }
-        if let Some(evidence) = outcome.evidence {
-            self.evidence = Some(evidence);
+        if let (Some(trace), Some(evidence), None) = (&mut self.trace, &self.evidence, &outcome.question) {
+            trace.retrieved_chunks = Some(evidence.passages.clone());
         }
     }
 

@@ -83,7 +83,7 @@ pub struct Deleted {
     pub chunks: i64,
 }
 
-/// A deletion that a job will do.
+/// A deletion after which a job clears up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deleting {
     /// The job.
@@ -179,11 +179,14 @@ impl Ingest {
     /// `Ambiguous` when the name stands in several collections and none is given.
     pub async fn delete(&self, filename: &str, collection: Option<&str>) -> Result<Deleted, IngestError> {
         let document = self.named(filename, collection).await?;
-        let chunks = self.inner.delete_now(document.id).await?;
+        let inner = &self.inner;
+        let now = inner.ports.clock.now();
+        let chunks = inner.withdraw(document.id, inner.ports.documents.delete_document(document.id, now)).await?;
         Ok(Deleted { document: document.id, filename: document.filename, chunks })
     }
 
-    /// Queues the deletion of a document.
+    /// Deletes a document and queues the removal of what it leaves. What is uploaded under its name from now on is
+    /// another document.
     ///
     /// # Errors
     /// As [`delete`](Self::delete).
@@ -276,10 +279,14 @@ impl Ingest {
 }
 
 impl Inner {
-    /// Deletes a document from SQL, then from the index.
-    async fn delete_now(&self, document: DocumentId) -> Result<i64, StoreError> {
+    /// Deletes a document by `deletion` from SQL, then from the index.
+    async fn withdraw(
+        &self,
+        document: DocumentId,
+        deletion: impl Future<Output = Result<i64, StoreError>>,
+    ) -> Result<i64, StoreError> {
         let _order = self.swap.lock().await;
-        let chunks = self.ports.documents.delete_document(document, self.ports.clock.now()).await?;
+        let chunks = deletion.await?;
         let filter = Filter { documents: Some(vec![document]), ..Filter::default() };
         // SQL is the truth: hits of a deleted document are dropped when they are read, so a failure costs space only.
         if let Err(error) = self.ports.index.delete(&filter).await {

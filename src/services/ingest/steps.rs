@@ -55,6 +55,9 @@ impl Failed {
 impl From<ExtractError> for Failed {
     fn from(error: ExtractError) -> Self {
         let message = error.to_string();
+        if error == ExtractError::Unavailable {
+            return Self::Passing(message);
+        }
         let mut letters = message.chars();
         let sentence: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
         Self::last(error.code(), format!("{sentence}."))
@@ -321,18 +324,13 @@ async fn replace(inner: &Inner, document: DocumentId, segments: Vec<Segment>) {
     }
 }
 
-/// Deletes a document.
+/// Removes what a deleted document leaves.
 pub(super) async fn delete(inner: &Inner, job: &Job, fence: Fence, progress: &Progress) -> Result<(), Failed> {
     let Some(document) = job.document else {
         return Err(Failed::last("internal", "The job does not say what to delete."));
     };
     progress.begin("prepare", "Deleting the document").await?;
-    let chunks = match inner.delete_now(document).await {
-        Ok(chunks) => chunks,
-        // An earlier attempt got this far.
-        Err(StoreError::NotFound) => 0,
-        Err(error) => return Err(error.into()),
-    };
+    let chunks = inner.withdraw(document, inner.ports.documents.purge_document(document)).await?;
     let report = progress.done(format!("{chunks} passages were deleted"));
     inner.ports.jobs.complete(fence, &report, inner.ports.clock.now()).await?;
     Ok(())

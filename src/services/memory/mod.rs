@@ -129,29 +129,9 @@ fn first_sentence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{chat::MessageStatus, id::MessageId};
 
     fn message(ord: i64, kind: MessageKind, content: &str) -> Message {
-        Message {
-            id: MessageId::at(Millis(ord)),
-            parent: None,
-            ord,
-            kind,
-            status: MessageStatus::Completed,
-            run: None,
-            content: content.into(),
-            model: None,
-            finish_reason: None,
-            usage: None,
-            timings: None,
-            trace: None,
-            citations: vec![],
-            pending: None,
-            reasoning: None,
-            tool_calls: vec![],
-            siblings: (0, 1),
-            created_at: Millis(ord),
-        }
+        Message { ord, ..Message::said(kind, content) }
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! A question seen against the conversation: what it leans on, and what is searched for.
 
-use crate::text::{cut, fold, question::Question};
+use crate::{
+    domain::hitl::OptionFilter,
+    text::{cut, fold, question::Question},
+};
 
 use super::Ask;
 
@@ -18,7 +21,7 @@ pub(crate) struct Resolved {
     pub search_text: String,
     /// Read, with what a follow-up leaves out filled in.
     pub question: Question,
-    /// The turns that it leans on, nearest first.
+    /// What is given without being in it, and the turns that it leans on, nearest first.
     pub leans_on: Vec<String>,
 }
 
@@ -34,17 +37,25 @@ impl Resolved {
         } else {
             Vec::new()
         };
-        if turns.is_empty() {
+        let given = unsaid(&ask.background.given, asked);
+        if turns.is_empty() && given.is_empty() {
             return Self { text: asked.to_owned(), search_text: asked.to_owned(), question, leans_on: Vec::new() };
         }
-        let question = turns.iter().fold(question, |question, turn| question.following(&Question::read(turn)));
+        let leans_on: Vec<String> = given.into_iter().chain(turns).collect();
+        let question = leans_on.iter().fold(question, |question, turn| question.following(&Question::read(turn)));
         Self {
-            text: format!("{asked} ({})", turns.join(" · ")),
-            search_text: format!("{asked}\n{}", turns.join("\n")),
+            text: format!("{asked} ({})", leans_on.join(" · ")),
+            search_text: format!("{asked}\n{}", leans_on.join("\n")),
             question,
-            leans_on: turns,
+            leans_on,
         }
     }
+}
+
+/// What is given and the agent's own words do not say.
+fn unsaid(given: &[OptionFilter], asked: &str) -> Vec<String> {
+    let said = fold(asked);
+    given.iter().map(|filter| filter.value.clone()).filter(|value| !said.contains(&fold(value))).collect()
 }
 
 /// The user's turns before, nearest first, up to the first that stands by itself: "how long is the warranty?" – "and of
@@ -63,7 +74,7 @@ fn chain(turns: &[String], asked: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{event::Silent, knowledge::Access, tool::Background};
+    use crate::domain::{event::Silent, hitl::Facet, knowledge::Access, tool::Background};
 
     fn search_text(question: &str, turns: &[&str]) -> String {
         let user_turns = turns.iter().map(|turn| (*turn).into()).collect();
@@ -78,6 +89,26 @@ mod tests {
             may_ask: true,
         };
         Resolved::new(&ask).search_text
+    }
+
+    #[test]
+    fn what_is_given_is_searched_for_where_the_query_leaves_it_out() {
+        let given = vec![OptionFilter { facet: Facet::Subject, value: "Aurora X1".into(), documents: Vec::new() }];
+        let background = Background { given, ..Background::default() };
+        let search_text = |question: &str| {
+            let ask = Ask {
+                question,
+                message: "How loud is the Aurora X1?",
+                background: &background,
+                access: &Access::default(),
+                only: None,
+                progress: &Silent,
+                may_ask: true,
+            };
+            Resolved::new(&ask).search_text
+        };
+        assert_eq!(search_text("What is the noise level?"), "What is the noise level?\nAurora X1");
+        assert_eq!(search_text("How loud is the aurora x1?"), "How loud is the aurora x1?");
     }
 
     #[test]

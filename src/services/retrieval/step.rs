@@ -180,8 +180,8 @@ impl Retrieval {
         let mut texts = vec![work.ask.question, work.ask.message];
         texts.extend(work.resolved.leans_on.iter().map(String::as_str));
         let given = Given::new(&texts, work.ask.background, work.answers);
-        let fixed: Vec<Facet> =
-            work.answers.iter().flat_map(|answer| answer.filters.iter().map(|filter| filter.facet)).collect();
+        let chosen = work.answers.iter().flat_map(|answer| &answer.filters).chain(&work.ask.background.given);
+        let fixed: Vec<Facet> = chosen.map(|filter| filter.facet).collect();
         let kin = kin(self.search.embedder().as_ref(), &work.resolved.question, &found.pool).await;
         let today = self.clock.now().to_string();
         let case = Case {
@@ -268,7 +268,7 @@ impl Retrieval {
         outcome.status = status(Route::Answer, judged.answerability);
         outcome.retrieved.clone_from(&passages);
         let question = with_answers(&work.resolved.text, work.answers);
-        outcome.finding = Finding::Answer(Evidence { passages, guidance, question });
+        outcome.finding = Finding::Answer(Evidence { passages, guidance, question, ..Evidence::default() });
         outcome
     }
 

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::domain::{
     error::ModelError,
@@ -37,7 +38,8 @@ pub(crate) async fn structured<T: DeserializeOwned + JsonSchema>(
     instructions: &str,
     content: String,
 ) -> Result<T, Unusable> {
-    let schema = schemars::schema_for!(T).to_value();
+    let mut schema = schemars::schema_for!(T).to_value();
+    close(&mut schema);
     let mut messages = vec![Prompt::System { content: instructions.to_owned() }, Prompt::User { content }];
     for attempt in 0..2 {
         let request = ModelRequest {
@@ -64,6 +66,39 @@ pub(crate) async fn structured<T: DeserializeOwned + JsonSchema>(
     Err(Unusable::Misshapen)
 }
 
+/// Keywords that servers which enforce a schema refuse.
+const UNENFORCED: [&str; 5] = ["$schema", "title", "default", "format", "minimum"];
+
+/// Makes a schema one that servers enforce to the letter: every property is required and no other allowed, choices are
+/// enumerations, references stand alone.
+fn close(schema: &mut Value) {
+    let Some(object) = schema.as_object_mut() else { return };
+    for keyword in UNENFORCED {
+        object.remove(keyword);
+    }
+    if object.contains_key("$ref") {
+        object.retain(|keyword, _| keyword == "$ref");
+    }
+    if let Some(Value::Array(choices)) = object.remove("oneOf") {
+        let words = choices.iter().filter_map(|choice| choice.get("const").cloned()).collect();
+        object.insert("type".into(), "string".into());
+        object.insert("enum".into(), Value::Array(words));
+    }
+    if let Some(Value::Object(properties)) = object.get("properties") {
+        let names = properties.keys().cloned().map(Value::String).collect();
+        object.insert("required".into(), Value::Array(names));
+        object.insert("additionalProperties".into(), Value::Bool(false));
+    }
+    for keyword in ["properties", "$defs"] {
+        if let Some(Value::Object(inner)) = object.get_mut(keyword) {
+            inner.values_mut().for_each(close);
+        }
+    }
+    if let Some(items) = object.get_mut("items") {
+        close(items);
+    }
+}
+
 fn failed(name: &str, error: &ModelError) -> Unusable {
     tracing::warn!(call = name, %error, "a structured call failed; the built-in rule decides");
     Unusable::Failed
@@ -79,7 +114,51 @@ fn object(reply: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::object;
+    use serde_json::json;
+
+    use super::*;
+
+    /// How it went.
+    #[derive(JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[expect(dead_code, reason = "only its schema is read")]
+    enum Outcome {
+        /// Well.
+        Good,
+        /// Not so.
+        Bad,
+    }
+
+    #[derive(JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is read")]
+    struct Reply {
+        /// Described.
+        outcome: Outcome,
+        #[serde(default)]
+        share: f32,
+        #[serde(default)]
+        words: Vec<String>,
+    }
+
+    #[test]
+    fn schemas_are_closed() {
+        let mut schema = schemars::schema_for!(Reply).to_value();
+        close(&mut schema);
+        assert_eq!(
+            schema,
+            json!({
+                "type": "object",
+                "properties": {
+                    "outcome": {"$ref": "#/$defs/Outcome"},
+                    "share": {"type": "number"},
+                    "words": {"type": "array", "items": {"type": "string"}},
+                },
+                "required": ["outcome", "share", "words"],
+                "additionalProperties": false,
+                "$defs": {"Outcome": {"description": "How it went.", "type": "string", "enum": ["good", "bad"]}},
+            })
+        );
+    }
 
     #[test]
     fn the_object_is_found_in_its_wrapping() {

@@ -92,6 +92,7 @@ impl Tool for KnowledgeTool {
         let mut outcome = ToolOutcome { status: "ok".into(), trace: Some(Box::new(trace)), ..ToolOutcome::default() };
         match found.finding {
             Finding::Answer(evidence) => {
+                let evidence = ctx.markers.number(evidence);
                 outcome.summary = format!("{} passages", evidence.passages.len());
                 outcome.text = render_evidence(&evidence);
                 outcome.evidence = Some(evidence);

@@ -41,11 +41,16 @@ pub(super) struct Desk {
 pub(super) struct Setup {
     pub(super) embedder: Arc<dyn Embedder>,
     pub(super) limits: Limits,
+    pub(super) program: PathBuf,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { embedder: Arc::new(Builtin::load().unwrap()), limits: Limits::default() }
+        Self {
+            embedder: Arc::new(Builtin::load().unwrap()),
+            limits: Limits::default(),
+            program: env!("CARGO_BIN_EXE_askback").into(),
+        }
     }
 }
 
@@ -68,10 +73,7 @@ impl Desk {
             blobs: Arc::new(LocalBlobs::open(&folder.path().join("blobs")).unwrap()),
             index: Arc::<EmbeddedIndex>::clone(&index),
             embedder: setup.embedder,
-            extractor: Arc::new(Isolated {
-                program: PathBuf::from(env!("CARGO_BIN_EXE_askback")),
-                limits: setup.limits,
-            }),
+            extractor: Arc::new(Isolated { program: setup.program, limits: setup.limits }),
             clock: Arc::new(SystemClock),
         };
         let config = WorkerConfig {

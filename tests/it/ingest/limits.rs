@@ -64,12 +64,20 @@ async fn archives_are_limited() {
 }
 
 #[tokio::test]
-async fn a_process_that_dies_or_talks_nonsense_is_a_file_that_cannot_be_read() {
-    for program in ["/bin/false", "/bin/true"] {
+async fn a_process_that_talks_nonsense_is_a_file_that_cannot_be_read() {
+    assert_eq!(read_by("/bin/true".into(), Limits::default(), "a.txt", b"x").await, Err(ExtractError::Malformed),);
+}
+
+#[tokio::test]
+async fn a_process_that_cannot_start_or_gives_up_is_no_fault_of_the_file() {
+    for program in ["/bin/false", "/nowhere/askback"] {
         assert_eq!(
             read_by(program.into(), Limits::default(), "a.txt", b"x").await,
-            Err(ExtractError::Malformed),
+            Err(ExtractError::Unavailable),
             "{program}"
         );
     }
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_askback"));
+    let gone = Isolated { program, limits: Limits::default() }.extract("/nowhere/file".as_ref(), "a.txt").await;
+    assert_eq!(gone, Err(ExtractError::Unavailable));
 }

@@ -193,6 +193,32 @@ async fn a_lasting_failure_is_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_does_not_start_is_tried_again_and_not_blamed_on_the_file() {
+    let desk = Desk::closed(Setup { program: "/nowhere/askback".into(), ..Setup::default() }).await;
+    desk.start().await;
+    let submitted = desk.submit("lantern.md", OLD).await.unwrap();
+    let job = desk.ended(&submitted).await;
+    assert_eq!((job.attempts, job.error_code.as_deref()), (3, Some("attempts_exhausted")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_after_a_deletion_is_another_document() {
+    let desk = Desk::closed(Setup::default()).await;
+    let before = desk.submit("lantern.md", OLD).await.unwrap();
+    let deleting = desk.ingest.submit_delete(desk.user, "lantern.md", None).await.unwrap();
+    let after = desk.submit("lantern.md", NEW).await.unwrap();
+    desk.start().await;
+    assert_eq!(desk.ended_job(deleting.job).await.state, JobState::Completed);
+    assert_eq!(desk.ended(&after).await.state, JobState::Completed);
+    desk.ended(&before).await;
+    assert_eq!(desk.best("lantern burns hours").await.unwrap().1, "Lantern\n\nThe lantern burns for eleven hours.");
+    assert_eq!((desk.leaves().await, desk.current("lantern.md").await.no), (1, 1));
+    // And an upload before a deletion goes with it.
+    desk.ingest.submit_delete(desk.user, "lantern.md", None).await.unwrap();
+    assert_eq!(desk.best("lantern burns hours").await, None, "from the moment that it was accepted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn deleted_documents_are_found_no_more() {
     let desk = Desk::open().await;
     for name in ["a.md", "b.md"] {

@@ -47,7 +47,7 @@ fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Vec<T> {
 
 fn background(query: &Query) -> Background {
     let of = |role: &str| query.history.iter().filter(|turn| turn.role == role).map(|turn| turn.text.clone()).collect();
-    Background { user_turns: of("user"), answers: of("assistant"), note: None }
+    Background { user_turns: of("user"), answers: of("assistant"), ..Background::default() }
 }
 
 /// Counts of one kind of question.

@@ -252,7 +252,7 @@ impl TestApp {
 pub struct As {
     http: reqwest::Client,
     base: String,
-    token: Option<String>,
+    pub token: Option<String>,
 }
 
 impl As {

@@ -248,11 +248,21 @@ impl Harness {
 
     /// A fresh one with the real knowledge tool over these files.
     pub async fn over_files(test: &TestStore, model: Arc<ScriptedModel>, files: &[(&str, &str)]) -> Self {
+        Self::over_files_with(test, model, files, |_| {}).await
+    }
+
+    /// The same with other bounds.
+    pub async fn over_files_with(
+        test: &TestStore,
+        model: Arc<ScriptedModel>,
+        files: &[(&str, &str)],
+        change: impl FnOnce(&mut ChatConfig),
+    ) -> Self {
         let bare = Self::new(test, model, ScriptedSearch::new([])).await;
         let retrieval =
             knowledge::library(&bare.store, &as_port(&bare.clock), bare.folder.path(), files, &bare.faults).await;
         let tool = Arc::new(KnowledgeTool::new(Arc::clone(&retrieval)));
-        Self::over(Parts { retrieval, tool, ..bare.parts() }, "boot1", |_| {})
+        Self::over(Parts { retrieval, tool, ..bare.parts() }, "boot1", change)
     }
 
     fn parts(&self) -> Parts {

@@ -142,7 +142,7 @@ impl Writer<'_> {
         let mut lines = Vec::new();
         let mut found = false;
         for group in &self.evidence.guidance.per_value {
-            let is_of = |passage: usize| group.markers.iter().any(|&marker| marker as usize == passage + 1);
+            let is_of = |passage: usize| group.markers.contains(&self.evidence.marker(passage));
             let line = match self.material.ranked(is_of).first() {
                 Some(&(at, _)) => {
                     found = true;
@@ -282,15 +282,15 @@ impl Writer<'_> {
     /// `text` and its source; Chinese takes no space between.
     fn marked(&self, text: &str, passage: usize) -> String {
         let space = if text.ends_with(|c: char| "。！？”」）".contains(c)) { "" } else { " " };
-        format!("{text}{space}[{}]", passage + 1)
+        format!("{text}{space}[{}]", self.evidence.marker(passage))
     }
 
     /// A quote in another language, behind a lead-in in the user's.
     fn foreign(&self, text: &str, passage: usize) -> String {
         let name = self.evidence.passages.get(passage).map_or("", |passage| passage.filename.as_str());
         match self.lang {
-            Lang::Zh => format!("文档《{name}》的原文是：“{text}”[{}]", passage + 1),
-            _ => format!("The document {name} says: “{text}” [{}]", passage + 1),
+            Lang::Zh => format!("文档《{name}》的原文是：“{text}”[{}]", self.evidence.marker(passage)),
+            _ => format!("The document {name} says: “{text}” [{}]", self.evidence.marker(passage)),
         }
     }
 
@@ -343,7 +343,7 @@ impl Writer<'_> {
         let units = &self.material.units;
         let first = &units[block.start];
         let passage = self.evidence.passages.get(first.passage);
-        let marker = format!("[{}]", first.passage + 1);
+        let marker = format!("[{}]", self.evidence.marker(first.passage));
         let section = passage.and_then(|passage| passage.section.as_deref()).and_then(|path| path.rsplit(" > ").next());
         let heading = Some(first.heading.as_str()).filter(|heading| !heading.is_empty()).or(section);
         let lead = match intro_of(units, &block) {

@@ -4,7 +4,7 @@
 use sqlx::FromRow;
 
 use super::{
-    super::sql::{Sql, Tx},
+    super::sql::{Sql, Tx, Word},
     hitl::{self, PendingRow},
 };
 use crate::domain::{
@@ -25,6 +25,7 @@ pub(super) async fn accept(tx: &mut Tx, accept: &Accept) -> Result<Accepted, Ref
     };
     let text = accept.request.stored_text(taken.as_ref());
     append(tx, accept, &claim, parent, &text).await?;
+    let question = taken.as_ref().map(|taken| taken.id);
     let session = Session {
         id: claim.id,
         owner: accept.user,
@@ -33,6 +34,7 @@ pub(super) async fn accept(tx: &mut Tx, accept: &Accept) -> Result<Accepted, Ref
         active_leaf: Some(accept.message),
         running_run: Some(accept.run),
         message_count: claim.message_count,
+        question,
         awaiting_input: false,
         created_at: claim.created_at,
         updated_at: accept.now,
@@ -141,7 +143,7 @@ async fn place(
         }
     }
     let nearest = match parent {
-        Some(leaf) => hitl::nearest(tx, leaf).await?,
+        Some(leaf) => hitl::nearest(tx, &[leaf]).await?.remove(&leaf),
         None => None,
     };
     let Some(id) = request.hitl.as_ref().and_then(|reply| reply.id) else {
@@ -243,7 +245,7 @@ async fn append(
         .bind(accept.human)
         .bind(accept.message)
         .bind(accept.owner.as_str())
-        .bind(accept.request.on_disconnect.as_str())
+        .bind(Word(accept.request.on_disconnect))
         .bind(accept.now)
         .run(tx)
         .await?;

@@ -1,7 +1,7 @@
 //! Ending a turn: one transaction that releases the session and writes the answer with all that hangs on it.
 
 use super::{
-    super::sql::{Sql, Tx, unreadable},
+    super::sql::{Sql, Tx, Word, unreadable},
     hitl, log,
 };
 use crate::domain::{
@@ -77,7 +77,7 @@ async fn write_message(tx: &mut Tx, finish: &Finish) -> Result<(), StoreError> {
         .bind(finish.message)
         .bind(finish.run)
         .bind(finish.content.as_str())
-        .bind(finish.status.as_str())
+        .bind(Word(finish.status))
         .bind(finish.model.as_deref())
         .bind(finish.finish_reason.as_deref())
         .json_opt(finish.usage.as_ref())
@@ -168,7 +168,7 @@ async fn end_run(
     let ended = Sql::new(END_RUN)
         .bind(finish.run)
         .bind(finish.owner.as_str())
-        .bind(finish.status.as_str())
+        .bind(Word(finish.status))
         .json_opt(finish.error.as_ref())
         .bind(finish.now)
         .bind(something_said)

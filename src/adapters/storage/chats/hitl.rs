@@ -3,6 +3,8 @@
 //! Every move is a compare-and-set with a row of history. A question whose time has passed reads as expired at once;
 //! the row follows when the next message comes to its branch.
 
+use std::collections::HashMap;
+
 use sqlx::FromRow;
 
 use super::super::sql::{Sql, Tx, Word, unsigned};
@@ -18,7 +20,7 @@ use crate::domain::{
 /// A question as it is stored.
 #[derive(FromRow)]
 pub(super) struct PendingRow {
-    id: HitlId,
+    pub(super) id: HitlId,
     pub(super) message_id: MessageId,
     root_id: HitlId,
     round: i64,
@@ -61,6 +63,16 @@ impl PendingRow {
         })
     }
 
+    /// Whether it waits for a reply at `now`.
+    pub(super) fn is_open(&self, now: Millis) -> bool {
+        self.status.0 == HitlStatus::Open && self.expires_at > now
+    }
+
+    /// Whether a run is finding out what the reply to it means.
+    pub(super) fn is_taken(&self) -> bool {
+        self.status.0 == HitlStatus::Taken
+    }
+
     /// Whether its time has passed and its row does not say so yet.
     pub(super) fn is_due(&self, now: Millis) -> bool {
         self.status.0 == HitlStatus::Open && self.expires_at <= now
@@ -78,21 +90,43 @@ pub(super) async fn by_id(tx: &mut Tx, session: SessionId, id: HitlId) -> Result
     Sql::new(BY_ID).bind(id).bind(session).maybe(tx).await
 }
 
+#[derive(FromRow)]
+struct NearestRow {
+    leaf: MessageId,
+    #[sqlx(flatten)]
+    question: PendingRow,
+}
+
+// Stopped, failed and interrupted answers are passed over: the question before them is the branch's.
 const NEAREST: &str = "
-with recursive up (id, parent_id, kind, status, depth) as (
-  select id, parent_id, kind, status, 0 from messages where id = $1
+with recursive up (leaf, id, parent_id, kind, status, depth) as (
+  select id, id, parent_id, kind, status, 0 from messages where id in (select value from json_each($1))
   union all
-  select m.id, m.parent_id, m.kind, m.status, up.depth + 1 from up join messages m on m.id = up.parent_id
+  select up.leaf, m.id, m.parent_id, m.kind, m.status, up.depth + 1 from up join messages m on m.id = up.parent_id
   where (up.kind = 'human' or up.status not in ('completed', 'awaiting_input')) and up.depth < 1000)
-select h.id, h.message_id, h.root_id, h.round, h.kind, h.status, h.fingerprint, h.prompt,
+select up.leaf, h.id, h.message_id, h.root_id, h.round, h.kind, h.status, h.fingerprint, h.prompt,
        cast(h.record as text) as record, h.expires_at, h.taken_by, h.answered_by, h.created_at
 from up join hitl h on h.message_id = up.id
 where up.kind = 'ai' and up.status in ('completed', 'awaiting_input')
-order by h.created_at desc, h.id desc limit 1";
+order by h.created_at, h.id";
 
-/// The question on the nearest assistant message above `leaf` that is whole, whatever its state.
-pub(super) async fn nearest(tx: &mut Tx, leaf: MessageId) -> Result<Option<PendingRow>, StoreError> {
-    Sql::new(NEAREST).bind(leaf).maybe(tx).await
+const NEAREST_POSTGRES: &str = "
+with recursive up (leaf, id, parent_id, kind, status, depth) as (
+  select id, id, parent_id, kind, status, 0 from messages where id in (select jsonb_array_elements_text($1))
+  union all
+  select up.leaf, m.id, m.parent_id, m.kind, m.status, up.depth + 1 from up join messages m on m.id = up.parent_id
+  where (up.kind = 'human' or up.status not in ('completed', 'awaiting_input')) and up.depth < 1000)
+select up.leaf, h.id, h.message_id, h.root_id, h.round, h.kind, h.status, h.fingerprint, h.prompt,
+       cast(h.record as text) as record, h.expires_at, h.taken_by, h.answered_by, h.created_at
+from up join hitl h on h.message_id = up.id
+where up.kind = 'ai' and up.status in ('completed', 'awaiting_input')
+order by h.created_at, h.id";
+
+/// The question of each branch that ends with one of `leaves`, whatever its state: the one on its nearest assistant
+/// message that is whole. Everything that asks which question a branch has asks here.
+pub(super) async fn nearest(tx: &mut Tx, leaves: &[MessageId]) -> Result<HashMap<MessageId, PendingRow>, StoreError> {
+    let rows = Sql::each(NEAREST, NEAREST_POSTGRES).json(leaves).all::<NearestRow>(tx).await?;
+    Ok(rows.into_iter().map(|row| (row.leaf, row.question)).collect())
 }
 
 const TAKE: &str = "
@@ -152,7 +186,7 @@ pub(super) async fn settle(
     let settled = Sql::new(SETTLE)
         .bind(id)
         .bind(run)
-        .bind(status.as_str())
+        .bind(Word(status))
         .bind(answered_by)
         .bind(now)
         .maybe::<(Word<HitlStatus>,)>(tx)
@@ -219,8 +253,8 @@ async fn record(
 ) -> Result<(), StoreError> {
     Sql::new(MOVE)
         .bind(id)
-        .bind(step.from.as_str())
-        .bind(step.to.as_str())
+        .bind(Word(step.from))
+        .bind(Word(step.to))
         .bind(run)
         .bind(message)
         .bind(step.reason)

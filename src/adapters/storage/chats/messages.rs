@@ -35,7 +35,8 @@ struct MessageRow {
     created_at: Millis,
 }
 
-// Each query walks up from the leaf; the walk is a primary key look-up per message.
+// The walk ends after `$3` messages, and the siblings of each are found by its parent: what a branch costs does not
+// grow with its session.
 const BRANCH: &str = "
 with recursive up (id, depth) as (
   select id, 1 from messages where id = $1 and session_id = $2
@@ -44,10 +45,18 @@ with recursive up (id, depth) as (
   where m.parent_id is not null and up.depth < $3)
 select m.id, m.parent_id, m.ord, m.kind, m.status, m.run_id, m.content, m.model, m.finish_reason, m.usage, m.timings,
        t.body as trace, m.created_at,
-       (select count(*) from messages s where s.session_id = m.session_id and s.kind = m.kind and s.ord < m.ord
-          and (s.parent_id = m.parent_id or (s.parent_id is null and m.parent_id is null))) as sibling_index,
-       (select count(*) from messages s where s.session_id = m.session_id and s.kind = m.kind
-          and (s.parent_id = m.parent_id or (s.parent_id is null and m.parent_id is null))) as sibling_count
+       case when m.parent_id is null
+         then (select count(*) from messages s
+               where s.session_id = $2 and s.parent_id is null and s.ord < m.ord and s.kind = m.kind)
+         else (select count(*) from messages s
+               where s.session_id = $2 and s.parent_id = m.parent_id and s.ord < m.ord and s.kind = m.kind)
+       end as sibling_index,
+       case when m.parent_id is null
+         then (select count(*) from messages s
+               where s.session_id = $2 and s.parent_id is null and s.kind = m.kind)
+         else (select count(*) from messages s
+               where s.session_id = $2 and s.parent_id = m.parent_id and s.kind = m.kind)
+       end as sibling_count
 from up join messages m on m.id = up.id left join traces t on t.run_id = m.run_id and m.kind = 'ai'
 order by up.depth desc";
 
@@ -59,13 +68,14 @@ struct PartRow {
 
 // Tool results are the model's reading, and long; no reader of a message shows them.
 const PARTS: &str = "
-with recursive up (id, depth) as (
-  select id, 1 from messages where id = $1 and session_id = $2
-  union all
-  select m.parent_id, up.depth + 1 from up join messages m on m.id = up.id
-  where m.parent_id is not null and up.depth < $3)
-select p.message_id, p.body from up join message_parts p on p.message_id = up.id
-where p.kind in ('reasoning', 'tool_call') order by p.message_id, p.no";
+select message_id, body from message_parts
+where message_id in (select value from json_each($1)) and kind in ('reasoning', 'tool_call')
+order by message_id, no";
+
+const PARTS_POSTGRES: &str = "
+select message_id, body from message_parts
+where message_id in (select jsonb_array_elements_text($1)) and kind in ('reasoning', 'tool_call')
+order by message_id, no";
 
 #[derive(FromRow)]
 struct CitationRow {
@@ -83,25 +93,26 @@ struct CitationRow {
 }
 
 const CITATIONS: &str = "
-with recursive up (id, depth) as (
-  select id, 1 from messages where id = $1 and session_id = $2
-  union all
-  select m.parent_id, up.depth + 1 from up join messages m on m.id = up.id
-  where m.parent_id is not null and up.depth < $3)
 select c.message_id, c.marker, c.document_id, c.version_no, c.filename, c.page, c.char_start, c.char_end, c.quote,
        c.quote_sha256,
        not exists (select 1 from documents d where d.id = c.document_id and d.deleted_at is null) as removed
-from up join citations c on c.message_id = up.id order by c.message_id, c.marker";
+from citations c where c.message_id in (select value from json_each($1)) order by c.message_id, c.marker";
+
+const CITATIONS_POSTGRES: &str = "
+select c.message_id, c.marker, c.document_id, c.version_no, c.filename, c.page, c.char_start, c.char_end, c.quote,
+       c.quote_sha256,
+       not exists (select 1 from documents d where d.id = c.document_id and d.deleted_at is null) as removed
+from citations c where c.message_id in (select jsonb_array_elements_text($1)) order by c.message_id, c.marker";
 
 const QUESTIONS: &str = "
-with recursive up (id, depth) as (
-  select id, 1 from messages where id = $1 and session_id = $2
-  union all
-  select m.parent_id, up.depth + 1 from up join messages m on m.id = up.id
-  where m.parent_id is not null and up.depth < $3)
-select h.id, h.message_id, h.root_id, h.round, h.kind, h.status, h.fingerprint, h.prompt,
-       cast(h.record as text) as record, h.expires_at, h.taken_by, h.answered_by, h.created_at
-from up join hitl h on h.message_id = up.id order by h.created_at, h.id";
+select id, message_id, root_id, round, kind, status, fingerprint, prompt, cast(record as text) as record, expires_at,
+       taken_by, answered_by, created_at
+from hitl where message_id in (select value from json_each($1)) order by created_at, id";
+
+const QUESTIONS_POSTGRES: &str = "
+select id, message_id, root_id, round, kind, status, fingerprint, prompt, cast(record as text) as record, expires_at,
+       taken_by, answered_by, created_at
+from hitl where message_id in (select jsonb_array_elements_text($1)) order by created_at, id";
 
 pub(super) async fn branch(
     tx: &mut Tx,
@@ -110,15 +121,16 @@ pub(super) async fn branch(
     limit: i64,
     now: Millis,
 ) -> Result<Vec<Message>, StoreError> {
-    let of = |text| Sql::new(text).bind(leaf).bind(session).bind(limit);
-    let rows = of(BRANCH).all::<MessageRow>(tx).await?;
+    let rows = Sql::new(BRANCH).bind(leaf).bind(session).bind(limit).all::<MessageRow>(tx).await?;
     if rows.is_empty() {
         return Err(StoreError::NotFound);
     }
     let mut messages: Vec<Message> = rows.into_iter().map(MessageRow::bare).collect();
     let place: HashMap<MessageId, usize> =
         messages.iter().enumerate().map(|(place, message)| (message.id, place)).collect();
-    for PartRow { message_id, body: Json(part) } in of(PARTS).all(tx).await? {
+    let ids: Vec<MessageId> = messages.iter().map(|message| message.id).collect();
+    let on_them = |sqlite, postgres| Sql::each(sqlite, postgres).json(&ids);
+    for PartRow { message_id, body: Json(part) } in on_them(PARTS, PARTS_POSTGRES).all(tx).await? {
         let message = &mut messages[place[&message_id]];
         match part {
             MessagePart::Reasoning { text } => message.reasoning.get_or_insert_default().push_str(&text),
@@ -126,10 +138,10 @@ pub(super) async fn branch(
             MessagePart::Text { .. } | MessagePart::ToolResult { .. } => {}
         }
     }
-    for row in of(CITATIONS).all::<CitationRow>(tx).await? {
+    for row in on_them(CITATIONS, CITATIONS_POSTGRES).all::<CitationRow>(tx).await? {
         messages[place[&row.message_id]].citations.push(row.citation()?);
     }
-    for row in of(QUESTIONS).all::<PendingRow>(tx).await? {
+    for row in on_them(QUESTIONS, QUESTIONS_POSTGRES).all::<PendingRow>(tx).await? {
         let message = &mut messages[place[&row.message_id]];
         message.pending = Some(row.at(now)?);
     }
@@ -191,5 +203,27 @@ impl CitationRow {
             quote_sha256: self.quote_sha256,
             removed: self.removed,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::SqlitePool;
+
+    use super::BRANCH;
+
+    #[tokio::test]
+    async fn a_branch_costs_what_it_is_long_not_what_its_session_is() {
+        let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
+        let layout = include_str!("../../../../migrations/sqlite/0001_layout.sql");
+        sqlx::raw_sql(layout).execute(&pool).await.unwrap();
+        let explain = sqlx::AssertSqlSafe(format!("explain query plan {BRANCH}"));
+        let plan: Vec<(i64, i64, i64, String)> =
+            sqlx::query_as(explain).bind("leaf").bind("session").bind(6).fetch_all(&pool).await.unwrap();
+        let steps: Vec<&str> = plan.iter().map(|(.., step)| step.as_str()).collect();
+        let siblings: Vec<&&str> = steps.iter().filter(|step| step.starts_with("SEARCH s ")).collect();
+        assert_eq!(siblings.len(), 4, "{steps:#?}");
+        assert!(siblings.iter().all(|step| step.contains("(session_id=? AND parent_id=?")), "{steps:#?}");
+        assert!(!steps.iter().any(|step| step.starts_with("SCAN") && *step != "SCAN up"), "{steps:#?}");
     }
 }

@@ -2,7 +2,10 @@
 
 use sqlx::FromRow;
 
-use super::super::sql::{Sql, Tx};
+use super::{
+    super::sql::{Sql, Tx},
+    hitl::{self, PendingRow},
+};
 use crate::domain::{
     chat::Session,
     error::StoreError,
@@ -19,46 +22,49 @@ struct SessionRow {
     active_leaf: Option<MessageId>,
     running_run: Option<RunId>,
     message_count: i64,
-    awaiting_input: bool,
     created_at: Millis,
     updated_at: Millis,
 }
 
-impl From<SessionRow> for Session {
-    fn from(row: SessionRow) -> Self {
-        Self {
-            id: row.id,
-            owner: row.owner_id,
-            name: row.name,
-            title: row.title,
-            active_leaf: row.active_leaf,
-            running_run: row.running_run,
-            message_count: row.message_count,
-            awaiting_input: row.awaiting_input,
-            created_at: row.created_at,
-            updated_at: row.updated_at,
+impl SessionRow {
+    fn with(self, question: Option<&PendingRow>, now: Millis) -> Session {
+        Session {
+            id: self.id,
+            owner: self.owner_id,
+            name: self.name,
+            title: self.title,
+            active_leaf: self.active_leaf,
+            running_run: self.running_run,
+            message_count: self.message_count,
+            question: question.filter(|row| row.is_open(now) || row.is_taken()).map(|row| row.id),
+            awaiting_input: question.is_some_and(|row| row.is_open(now)),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
         }
     }
 }
 
+/// The sessions of these rows, each with the question of its active branch.
+async fn with_questions(tx: &mut Tx, rows: Vec<SessionRow>, now: Millis) -> Result<Vec<Session>, StoreError> {
+    let leaves: Vec<MessageId> = rows.iter().filter_map(|row| row.active_leaf).collect();
+    let questions = hitl::nearest(tx, &leaves).await?;
+    let question = |leaf: Option<MessageId>| leaf.and_then(|leaf| questions.get(&leaf));
+    Ok(rows.into_iter().map(|row| (question(row.active_leaf), row)).map(|(asked, row)| row.with(asked, now)).collect())
+}
+
 const SESSION: &str = "
-select s.id, s.owner_id, s.name, s.title, s.active_leaf, s.running_run, s.message_count, s.created_at, s.updated_at,
-       exists (select 1 from messages m join hitl h on h.message_id = m.id
-               where m.id = s.active_leaf and m.status = 'awaiting_input' and h.status = 'open' and h.expires_at > $3)
-         as awaiting_input
-from sessions s where s.owner_id = $1 and s.name = $2";
+select id, owner_id, name, title, active_leaf, running_run, message_count, created_at, updated_at
+from sessions where owner_id = $1 and name = $2";
 
 pub(super) async fn session(tx: &mut Tx, user: UserId, name: &str, now: Millis) -> Result<Session, StoreError> {
-    Sql::new(SESSION).bind(user).bind(name).bind(now).one::<SessionRow>(tx).await.map(Session::from)
+    let row = Sql::new(SESSION).bind(user).bind(name).one::<SessionRow>(tx).await?;
+    with_questions(tx, vec![row], now).await?.pop().ok_or(StoreError::NotFound)
 }
 
 const SESSIONS: &str = "
-select s.id, s.owner_id, s.name, s.title, s.active_leaf, s.running_run, s.message_count, s.created_at, s.updated_at,
-       exists (select 1 from messages m join hitl h on h.message_id = m.id
-               where m.id = s.active_leaf and m.status = 'awaiting_input' and h.status = 'open' and h.expires_at > $5)
-         as awaiting_input
-from sessions s where s.owner_id = $1 and (s.updated_at, s.id) < ($2, $3)
-order by s.updated_at desc, s.id desc limit $4";
+select id, owner_id, name, title, active_leaf, running_run, message_count, created_at, updated_at
+from sessions where owner_id = $1 and (updated_at, id) < ($2, $3)
+order by updated_at desc, id desc limit $4";
 
 pub(super) async fn sessions(
     tx: &mut Tx,
@@ -69,8 +75,8 @@ pub(super) async fn sessions(
 ) -> Result<Vec<Session>, StoreError> {
     // Before the first page stands a place that is newer than every session.
     let (time, id) = after.unwrap_or((Millis(i64::MAX), SessionId::from_uuid(uuid::Uuid::max())));
-    let query = Sql::new(SESSIONS).bind(user).bind(time).bind(id).bind(limit).bind(now);
-    Ok(query.all::<SessionRow>(tx).await?.into_iter().map(Session::from).collect())
+    let rows = Sql::new(SESSIONS).bind(user).bind(time).bind(id).bind(limit).all(tx).await?;
+    with_questions(tx, rows, now).await
 }
 
 const DELETE: &str = "delete from sessions where owner_id = $1 and name = $2 and running_run is null";

@@ -1,5 +1,7 @@
 //! Collections and who may read them.
 
+use std::collections::HashMap;
+
 use sqlx::FromRow;
 
 use super::super::sql::{Sql, Tx, Word};
@@ -18,10 +20,32 @@ struct CollectionRow {
     created_at: Millis,
 }
 
-impl From<CollectionRow> for Collection {
-    fn from(row: CollectionRow) -> Self {
-        Self { id: row.id, name: row.name, visibility: row.visibility.0, created_at: row.created_at }
+#[derive(FromRow)]
+struct ReaderRow {
+    collection_id: CollectionId,
+    is_group: bool,
+    name: String,
+}
+
+/// The collections of these rows, each with its list.
+fn with_readers(rows: Vec<CollectionRow>, readers: Vec<ReaderRow>) -> Vec<Collection> {
+    let mut lists: HashMap<CollectionId, [Vec<String>; 2]> = HashMap::new();
+    for reader in readers {
+        let [users, groups] = lists.entry(reader.collection_id).or_default();
+        if reader.is_group { groups.push(reader.name) } else { users.push(reader.name) }
     }
+    let collection = |row: CollectionRow| {
+        let [users, groups] = lists.remove(&row.id).unwrap_or_default();
+        Collection {
+            id: row.id,
+            name: row.name,
+            visibility: row.visibility.0,
+            users,
+            groups,
+            created_at: row.created_at,
+        }
+    };
+    rows.into_iter().map(collection).collect()
 }
 
 const READABLE: &str = "
@@ -50,10 +74,25 @@ pub(super) async fn readable(tx: &mut Tx, user: UserId, only: Option<&[String]>)
 
 const ALL: &str = "select id, name, visibility, created_at from collections order by name";
 
+// Whoever left no account behind is shown to nobody.
+const READERS: &str = "
+select r.collection_id, r.kind = 'group' as is_group, coalesce(u.name, g.name) as name
+from collection_readers r
+left join users u on r.kind = 'user' and u.id = r.principal_id
+left join groups g on r.kind = 'group' and g.id = r.principal_id
+where coalesce(u.name, g.name) is not null order by name";
+
 pub(super) async fn all(tx: &mut Tx) -> Result<Vec<Collection>, StoreError> {
-    let rows = Sql::new(ALL).all::<CollectionRow>(tx).await?;
-    Ok(rows.into_iter().map(Collection::from).collect())
+    let rows = Sql::new(ALL).all(tx).await?;
+    Ok(with_readers(rows, Sql::new(READERS).all(tx).await?))
 }
+
+const READERS_OF: &str = "
+select r.collection_id, r.kind = 'group' as is_group, coalesce(u.name, g.name) as name
+from collection_readers r
+left join users u on r.kind = 'user' and u.id = r.principal_id
+left join groups g on r.kind = 'group' and g.id = r.principal_id
+where r.collection_id = $1 and coalesce(u.name, g.name) is not null order by name";
 
 const SET: &str = "
 insert into collections (id, name, visibility, created_at) values ($1, $2, $3, $4)
@@ -74,12 +113,13 @@ pub(super) async fn set_readers(
 ) -> Result<Collection, StoreError> {
     let visibility = if readers.is_some() { Visibility::Listed } else { Visibility::Everyone };
     let set = Sql::new(SET).bind(new_id).bind(name).bind(Word(visibility)).bind(now);
-    let collection = Collection::from(set.one::<CollectionRow>(tx).await?);
-    Sql::new(FORGET_READERS).bind(collection.id).run(tx).await?;
+    let row = set.one::<CollectionRow>(tx).await?;
+    Sql::new(FORGET_READERS).bind(row.id).run(tx).await?;
     for reader in readers.unwrap_or_default() {
-        Sql::new(ADD_READER).bind(collection.id).bind(reader).run(tx).await?;
+        Sql::new(ADD_READER).bind(row.id).bind(reader).run(tx).await?;
     }
-    Ok(collection)
+    let readers = Sql::new(READERS_OF).bind(row.id).all(tx).await?;
+    with_readers(vec![row], readers).pop().ok_or(StoreError::NotFound)
 }
 
 const MAKE: &str = "

@@ -9,7 +9,7 @@ mod submit;
 
 use async_trait::async_trait;
 
-pub(super) use self::publish::purge_staged;
+pub(super) use self::publish::{bury, purge_staged};
 use self::rows::SegmentRow;
 use super::{Storage, sql::Sql, writer::Kind};
 use crate::domain::{
@@ -134,6 +134,10 @@ impl DocumentStore for Storage {
 
     async fn delete_document(&self, id: DocumentId, now: Millis) -> Result<i64, StoreError> {
         self.write(Kind::OTHER, move |tx| Box::pin(async move { publish::delete(tx, id, now).await })).await
+    }
+
+    async fn purge_document(&self, id: DocumentId) -> Result<i64, StoreError> {
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { publish::purge(tx, id).await })).await
     }
 
     async fn current_segments(

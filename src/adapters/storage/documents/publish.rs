@@ -82,22 +82,35 @@ pub(super) async fn remove_rows(tx: &mut Tx, version: VersionId) -> Result<(), S
 const BURY: &str = "update documents set deleted_at = $2, current_no = null where id = $1 and deleted_at is null";
 
 const LEAVES: &str = "
-select coalesce(max(chunk_count), 0) from versions where document_id = $1 and state = 'current'";
+select coalesce(max(v.chunk_count), 0) from versions v join documents d on d.id = v.document_id
+where d.id = $1 and d.deleted_at is not null and v.state = 'current'";
 
 // A version still staged stays so: its job finds the document gone when it publishes, and purges it then.
 const PURGE_ALL: &str = "
-update versions set state = 'purged' where document_id = $1 and state in ('current', 'retired') returning id";
+update versions set state = 'purged'
+where document_id = $1 and state in ('current', 'retired')
+  and exists (select 1 from documents d where d.id = versions.document_id and d.deleted_at is not null)
+returning id";
 
 const CANCEL_UPLOADS: &str = "
 update jobs set cancel_requested = $2 where document_id = $1 and kind = 'ingest' and state in ('pending', 'running')";
 
-/// Leaves a tombstone, by which citations say that their source was removed. Gives the leaves that were current.
-pub(super) async fn delete(tx: &mut Tx, document: DocumentId, now: Millis) -> Result<i64, StoreError> {
+/// Deletes a document with all uploads to it that were accepted so far; its name is free from here on. Leaves a
+/// tombstone, by which citations say that their source was removed.
+pub(in super::super) async fn bury(tx: &mut Tx, document: DocumentId, now: Millis) -> Result<(), StoreError> {
     // Jobs before documents, the order in which `publish` takes its locks.
     Sql::new(CANCEL_UPLOADS).bind(document).bind(true).run(tx).await?;
-    if Sql::new(BURY).bind(document).bind(now).run(tx).await? == 0 {
-        return Err(StoreError::NotFound);
-    }
+    let buried = Sql::new(BURY).bind(document).bind(now).run(tx).await?;
+    if buried == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+}
+
+pub(super) async fn delete(tx: &mut Tx, document: DocumentId, now: Millis) -> Result<i64, StoreError> {
+    bury(tx, document, now).await?;
+    purge(tx, document).await
+}
+
+/// Removes what a buried document leaves. Gives the leaves that answered until it was buried.
+pub(super) async fn purge(tx: &mut Tx, document: DocumentId) -> Result<i64, StoreError> {
     let (leaves,) = Sql::new(LEAVES).bind(document).one::<(i64,)>(tx).await?;
     for (version,) in Sql::new(PURGE_ALL).bind(document).all::<(VersionId,)>(tx).await? {
         remove_rows(tx, version).await?;

@@ -107,7 +107,7 @@ const DOCUMENT: &str = "
 select d.id, d.collection_id, c.name as collection_name, d.filename, d.current_no, d.created_at,
        (select j.state from jobs j where j.document_id = d.id order by j.created_at desc, j.id desc limit 1)
          as job_state
-from documents d join collections c on c.id = d.collection_id where d.id = $1";
+from documents d join collections c on c.id = d.collection_id where d.id = $1 and d.deleted_at is null";
 
 pub(super) async fn document(tx: &mut Tx, id: DocumentId) -> Result<Document, StoreError> {
     let rows = Sql::new(DOCUMENT).bind(id).all(tx).await?;

@@ -56,18 +56,27 @@ const LOCK_DOCUMENT: &str = "
 update documents set last_no = last_no where collection_id = $1 and filename = $2 and deleted_at is null
 returning id, last_no";
 
+/// Deletions of one name that an upload outlives.
+const LOCK_TRIES: usize = 3;
+
 async fn lock_document(tx: &mut Tx, upload: &Upload) -> Result<Locked, StoreError> {
     let collection = find_or_make(tx, &upload.collection, upload.new_collection, upload.now).await?;
-    Sql::new(MAKE_DOCUMENT)
-        .bind(upload.new_document)
-        .bind(collection)
-        .bind(upload.filename.as_str())
-        .bind(upload.user)
-        .bind(upload.now)
-        .run(tx)
-        .await?;
-    let locked = Sql::new(LOCK_DOCUMENT).bind(collection).bind(upload.filename.as_str()).maybe::<Locked>(tx).await?;
-    locked.ok_or(StoreError::Conflict("the document was deleted meanwhile"))
+    for _ in 0..LOCK_TRIES {
+        Sql::new(MAKE_DOCUMENT)
+            .bind(upload.new_document)
+            .bind(collection)
+            .bind(upload.filename.as_str())
+            .bind(upload.user)
+            .bind(upload.now)
+            .run(tx)
+            .await?;
+        let lock = Sql::new(LOCK_DOCUMENT).bind(collection).bind(upload.filename.as_str());
+        if let Some(locked) = lock.maybe::<Locked>(tx).await? {
+            return Ok(locked);
+        }
+        // A deletion was committed between the two statements, which only Postgres lets be seen: the name is free now.
+    }
+    Err(StoreError::Conflict("the document was deleted meanwhile"))
 }
 
 // While a newer upload is under way, the old bytes are a change again.

@@ -54,7 +54,23 @@ pub(in crate::http) async fn delete(
     }))
 }
 
-/// Deletes a document; the job tells how it goes.
+/// Deletes the document that is called `upload`: a path without parameters is matched before one with them.
+#[utoipa::path(
+    delete, path = "/documents/upload", tag = "Documents", params(DeleteQuery),
+    responses(
+        (status = 200, body = DeletedDocument),
+        (status = 404, description = "`not_found`"),
+        (status = 409, description = "`ambiguous_name`: the name stands in several collections"),
+    )
+)]
+pub(in crate::http) async fn delete_upload(
+    app: State<Arc<App>>,
+    query: Query<DeleteQuery>,
+) -> Result<axum::Json<DeletedDocument>> {
+    delete(app, NamePath("upload".into()), query).await
+}
+
+/// Deletes a document; the job tells how it goes after that. It answers no more when this returns.
 #[utoipa::path(
     delete, path = "/documents/delete/async/{filename}", tag = "Documents",
     params(("filename" = String, Path), DeleteQuery),

@@ -173,33 +173,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::{
-        id::{ChunkId, DocumentId},
-        knowledge::Facets,
-        time::Millis,
-    };
+    use crate::domain::evidence::fixture;
 
     /// A passage that begins at character `start` of its version's text.
     fn passage(start: i64, text: &str) -> Passage {
         Passage {
-            filename: "aurora.md".into(),
             page_number: Some("2".into()),
-            text: text.into(),
-            score: 1.0,
-            rrf_rank: 1,
-            rerank_score: None,
-            chunk_id: ChunkId::at(Millis(1)),
-            document_id: DocumentId::at(Millis(2)),
             version: 3,
             start,
             end: start + chars(text),
-            dense_score: None,
-            lexical_score: None,
-            section: None,
-            header: None,
-            level: 3,
-            title: None,
-            facets: Facets::default(),
+            ..fixture::passage("aurora.md", text)
         }
     }
 

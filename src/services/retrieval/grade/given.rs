@@ -38,6 +38,10 @@ impl Given {
                 seen.push(text);
             }
         }
+        if !background.given.is_empty() {
+            let named: Vec<&str> = background.given.iter().map(|filter| filter.value.as_str()).collect();
+            question.push(Mention::read(&named.join("\n")));
+        }
         let mut before: Vec<Mention> =
             background.user_turns.iter().rev().take(TURNS).map(|turn| Mention::read(turn)).collect();
         before.extend(background.note.as_deref().map(Mention::read));

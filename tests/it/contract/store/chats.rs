@@ -58,6 +58,7 @@ async fn a_turn_is_accepted_and_answered(test: &mut TestStore) {
         active_leaf: Some(first.accept.message),
         running_run: Some(first.accept.run),
         message_count: 1,
+        question: None,
         awaiting_input: false,
         created_at: test.now(),
         updated_at: test.now(),

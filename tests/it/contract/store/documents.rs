@@ -1,5 +1,7 @@
 //! Documents: from upload to citation.
 
+use std::time::Duration;
+
 use askback::domain::{
     error::StoreError,
     id::{ChunkId, CollectionId, DocumentId, VersionId},
@@ -24,6 +26,7 @@ on_both_engines!(
     a_retry_begins_anew,
     a_job_given_up_leaves_nothing,
     a_deleted_document_is_out_of_reach,
+    a_deletion_concerns_what_was_there,
     a_document_deleted_while_it_is_read_stays_deleted,
     readers_of_a_collection_are_enforced,
     documents_are_listed_in_pages,
@@ -105,7 +108,8 @@ fn packed(document: DocumentId, collection: CollectionId, chunks: &[Chunk]) -> S
 }
 
 async fn stage(test: &TestStore, upload: &Upload, document: DocumentId, fence: Fence, text: &str) -> Segment {
-    let collection = test.store.document(document).await.unwrap().collection;
+    let collections = test.store.collections().await.unwrap();
+    let collection = collections.into_iter().find(|each| each.name == upload.collection).unwrap().id;
     let version = upload.version;
     test.store.stage_version(fence, &described(upload, text)).await.unwrap();
     let half = text.chars().count() / 2;
@@ -342,9 +346,44 @@ async fn a_deleted_document_is_out_of_reach(test: &mut TestStore) {
     assert_eq!(test.store.current_segments(None, 9).await, Ok(Vec::new()));
     assert_eq!(test.store.text(&access, document, 1, 0, 9).await, Err(StoreError::NotFound));
     assert_eq!(test.store.documents(None, None, 9).await, Ok(Vec::new()));
-    assert_eq!(test.store.document(document).await.unwrap().current_no, None, "a tombstone stays");
+    assert_eq!(test.store.document(document).await, Err(StoreError::NotFound));
     let anew = upload(test, "a.txt", "v1");
     assert_ne!(publish_text(test, &anew, "Two years.").await, document);
+}
+
+async fn a_deletion_concerns_what_was_there(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let old = upload(test, "a.txt", "v1");
+    let document = publish_text(test, &old, "Two years.").await;
+    let waiting = upload(test, "a.txt", "v2");
+    let (_, waiting_fence) = start(test, &waiting).await;
+    let deletion = test.id();
+    test.store.enqueue_delete(deletion, eva, document, "a.txt", test.now()).await.unwrap();
+    assert_eq!(test.store.documents_named("a.txt", None).await, Ok(Vec::new()), "it answers no more");
+    let again = test.store.enqueue_delete(test.id(), eva, document, "a.txt", test.now()).await;
+    assert_eq!(again, Err(StoreError::NotFound));
+    let cancelled = test.store.beat(waiting_fence, &JobReport::default(), test.now(), LEASE).await;
+    assert_eq!(cancelled, Ok(true), "an upload before it is gone too");
+    stage(test, &waiting, document, waiting_fence, "Three years.").await;
+    assert_eq!(publish(test, &waiting, waiting_fence).await, Ok(Published::TooLate));
+
+    // An upload after it is another document, whichever job is done first.
+    test.clock.forward(Duration::from_millis(1));
+    let first = upload(test, "a.txt", "v1");
+    let Submitted::Queued { document: anew, no: 1, .. } = test.store.submit(&first).await.unwrap() else { panic!() };
+    assert_ne!(anew, document);
+    let (job, _) = test.store.claim("worker", test.now(), LEASE).await.unwrap().unwrap();
+    assert_eq!(job.id, deletion);
+    let (job, fence) = test.store.claim("worker", test.now(), LEASE).await.unwrap().unwrap();
+    assert_eq!(job.id, first.job);
+    stage(test, &first, anew, fence, "Four years.").await;
+    assert_eq!(publish(test, &first, fence).await, Ok(Published::Current { replaced: None }));
+    assert_eq!(test.store.purge_document(document).await, Ok(2));
+    assert_eq!(test.store.purge_document(document).await, Ok(0));
+    assert_eq!(test.store.purge_document(anew).await, Ok(0), "a live document is not touched");
+    let access = everyone(test).await;
+    assert_eq!(test.store.text(&access, anew, 1, 0, 4).await.as_deref(), Ok("Four"));
+    assert_eq!(test.store.version(document, 1).await.unwrap().state, VersionState::Purged);
 }
 
 async fn a_document_deleted_while_it_is_read_stays_deleted(test: &mut TestStore) {
@@ -363,8 +402,16 @@ async fn readers_of_a_collection_are_enforced(test: &mut TestStore) {
     let (eva, bob) = (someone(test, "eva").await, someone(test, "bob").await);
     let id = test.id();
     let listed = test.store.set_readers("秘密", id, Some(&[eva, eva]), test.now()).await;
-    let secret = Collection { id, name: "秘密".into(), visibility: Visibility::Listed, created_at: test.now() };
+    let secret = Collection {
+        id,
+        name: "秘密".into(),
+        visibility: Visibility::Listed,
+        users: vec!["eva".into()],
+        groups: Vec::new(),
+        created_at: test.now(),
+    };
     assert_eq!(listed, Ok(secret.clone()));
+    assert_eq!(test.store.collections().await, Ok(vec![secret.clone()]));
     let inside = Upload { collection: "秘密".into(), ..upload(test, "a.txt", "v1") };
     let document = publish_text(test, &inside, "Two years.").await;
     publish_text(test, &upload(test, "b.txt", "v2"), "Public.").await;
@@ -389,7 +436,7 @@ async fn readers_of_a_collection_are_enforced(test: &mut TestStore) {
     assert_eq!(test.store.text(&hers, document, 1, 0, 3).await.as_deref(), Ok("Two"));
 
     let opened = test.store.set_readers("秘密", test.id(), None, test.now()).await;
-    assert_eq!(opened, Ok(Collection { visibility: Visibility::Everyone, ..secret }));
+    assert_eq!(opened, Ok(Collection { visibility: Visibility::Everyone, users: Vec::new(), ..secret }));
     assert_eq!(test.store.readable(bob, None).await.unwrap().collections, both);
     let names: Vec<String> = test.store.collections().await.unwrap().into_iter().map(|each| each.name).collect();
     assert_eq!(names, ["default", "秘密"]);

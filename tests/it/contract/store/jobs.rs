@@ -98,7 +98,8 @@ async fn a_restarted_node_frees_its_jobs(test: &mut TestStore) {
 
 async fn a_deletion_runs_through_the_queue(test: &mut TestStore) {
     let eva = someone(test, "eva").await;
-    let (id, document) = (test.id(), test.id());
+    let document = super::documents::publish_text(test, &upload(test, "手册.pdf", "v1"), "Two years.").await;
+    let id = test.id();
     test.store.enqueue_delete(id, eva, document, "手册.pdf", test.now()).await.unwrap();
     let (job, fence) = claim(test).await.unwrap();
     let deletion = Job {

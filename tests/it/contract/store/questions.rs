@@ -20,6 +20,7 @@ use crate::support::store::TestStore;
 on_both_engines!(
     a_question_is_taken_by_the_next_message_and_answered,
     a_question_waits_on_its_session,
+    a_session_waits_whatever_answer_is_passed_over,
     a_failed_run_opens_its_question_again,
     a_run_that_says_nothing_of_its_question_opens_it_again,
     a_question_is_superseded_or_dismissed,
@@ -101,6 +102,32 @@ async fn a_question_waits_on_its_session(test: &mut TestStore) {
     test.clock.forward(Duration::from_secs(3600));
     assert!(!test.store.session(eva, "s").await.unwrap().awaiting_input);
     assert_eq!(status(test, eva, id).await, HitlStatus::Expired, "before any row says so");
+}
+
+/// The question of session `s` and whether it waits, as the list and the session itself tell it.
+async fn waiting(test: &TestStore, user: UserId) -> (Option<HitlId>, bool) {
+    let listed = test.store.sessions(user, None, 1).await.unwrap().remove(0);
+    assert_eq!(test.store.session(user, "s").await, Ok(listed.clone()), "one truth for both");
+    (listed.question, listed.awaiting_input)
+}
+
+async fn a_session_waits_whatever_answer_is_passed_over(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let (_, id) = asked(test, eva).await;
+    for (end, content) in [
+        (RunStatus::Stopped, "half"),
+        (RunStatus::Failed, "an answer"),
+        (RunStatus::Interrupted, "that broke off"),
+        (RunStatus::Failed, ""),
+    ] {
+        let reply = begin(test, eva, says("2")).await;
+        assert_eq!(waiting(test, eva).await, (Some(id), false), "it is being answered");
+        test.store.finish(&reply.end(end, content)).await.unwrap();
+        assert_eq!(waiting(test, eva).await, (Some(id), true), "after {end:?}");
+    }
+    let reply = begin(test, eva, says("2")).await;
+    test.store.finish(&reply.settling(id, Settlement::Answered, RunStatus::Completed)).await.unwrap();
+    assert_eq!(waiting(test, eva).await, (None, false));
 }
 
 async fn a_failed_run_opens_its_question_again(test: &mut TestStore) {

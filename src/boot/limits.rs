@@ -1,0 +1,93 @@
+//! What the settings mean to the services: their numbers, and what this version refuses.
+
+use super::BootError;
+use crate::{
+    adapters::extract::Limits as ExtractLimits,
+    config::{Config, OnBusy},
+    http,
+    services::{chat::ChatConfig, ingest::WorkerConfig, retrieval::RetrievalConfig},
+};
+
+pub(super) fn refuse_unsupported(config: &Config) -> Result<(), BootError> {
+    let set = [
+        ("qdrant.url", config.qdrant.url.is_some()),
+        ("embedding.model other than builtin", config.embedding.model != "builtin"),
+        ("rerank.url", config.rerank.url.is_some()),
+        ("weather.url", config.weather.url.is_some()),
+        ("server.ui_dir", config.server.ui_dir.is_some()),
+        ("turn.on_busy other than reject", config.turn.on_busy != OnBusy::Reject),
+    ];
+    match set.into_iter().find(|(_, is_set)| *is_set) {
+        Some((name, _)) => Err(BootError::Unsupported(name)),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn origins(configured: &[String]) -> Result<Vec<axum::http::HeaderValue>, BootError> {
+    let origin = |text: &String| {
+        let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+        host.filter(|host| !host.is_empty() && !host.contains('/'))
+            .and_then(|_| text.parse().ok())
+            .ok_or_else(|| BootError::Origin(text.clone()))
+    };
+    configured.iter().map(origin).collect()
+}
+
+pub(super) fn chat(config: &Config, node: &str, boot: &str) -> ChatConfig {
+    ChatConfig {
+        recursion_limit: config.turn.recursion_limit,
+        knowledge_quota: config.turn.knowledge_quota,
+        hitl_expiry: config.hitl.expiry,
+        turn_deadline: config.turn.deadline,
+        max_running: config.server.turn_limit,
+        window_tokens: config.llm.window_tokens,
+        max_message_chars: config.turn.message_limit,
+        ..ChatConfig::new(node, boot)
+    }
+}
+
+pub(super) fn retrieval(config: &Config) -> RetrievalConfig {
+    RetrievalConfig {
+        top_k: config.retrieval.top_k,
+        candidate_k: config.retrieval.candidate_k,
+        min_score: config.retrieval.min_score,
+        max_rounds: config.hitl.max_rounds,
+        cost_ratio: config.hitl.ask_cost,
+        ..RetrievalConfig::default()
+    }
+}
+
+pub(super) fn worker(config: &Config, node: &str, boot: &str) -> WorkerConfig {
+    WorkerConfig { workers: config.ingest.workers, ..WorkerConfig::new(format!("{node}:{boot}")) }
+}
+
+pub(super) fn extraction(config: &Config) -> ExtractLimits {
+    ExtractLimits { time: config.ingest.extract, memory: config.ingest.extract_memory, ..ExtractLimits::default() }
+}
+
+pub(super) fn http(config: &Config) -> http::Limits {
+    http::Limits {
+        json_bytes: config.server.body_limit,
+        upload_bytes: config.ingest.upload_limit,
+        header_bytes: config.server.header_limit,
+        drain: config.server.shutdown,
+        ..http::Limits::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Layers;
+
+    /// Config imports no service and no service the config, so each number stands twice: here they are held together.
+    #[test]
+    fn the_defaults_of_the_settings_are_those_of_the_services() {
+        let config = Layers::default().load().unwrap().config;
+        assert_eq!(chat(&config, "node", "boot"), ChatConfig::new("node", "boot"));
+        assert_eq!(retrieval(&config), RetrievalConfig::default());
+        assert_eq!(worker(&config, "node", "boot"), WorkerConfig::new("node:boot"));
+        assert_eq!(extraction(&config), ExtractLimits::default());
+        assert_eq!(http(&config), http::Limits::default());
+    }
+}
