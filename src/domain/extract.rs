@@ -57,6 +57,9 @@ pub struct Extracted {
     pub title: Option<String>,
     /// The language it declares.
     pub lang: Option<String>,
+    /// What else it declares about itself, key and value (front matter): no part of the text.
+    #[serde(default)]
+    pub declared: Vec<(String, String)>,
     /// What readers should know.
     pub warnings: Vec<Warning>,
 }

@@ -9,6 +9,7 @@ pub mod hitl;
 pub mod id;
 pub mod index;
 pub mod job;
+pub mod kin;
 pub mod knowledge;
 pub mod memory;
 pub mod model;

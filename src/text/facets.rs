@@ -136,22 +136,28 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// Reads the facets of a document from the title that it gives itself, its file name, and the beginning of its text.
+/// What a document may call its subject and its kind where it declares them.
+const SUBJECT_KEYS: &[&str] = &["product", "product name", "subject", "model", "产品", "产品名称", "型号", "主题"];
+const KIND_KEYS: &[&str] = &["type", "kind", "category", "document type", "doc type", "类型", "文档类型", "类别"];
+
+/// Reads the facets of a document from the title that it gives itself, its file name, what it declares about itself, and
+/// the beginning of its text.
 #[must_use]
-pub fn read(title: Option<&str>, filename: &str, head: &str) -> Found {
+pub fn read(title: Option<&str>, filename: &str, declared: &[(String, String)], head: &str) -> Found {
     let stem = stem(filename);
     let title = title.map(str::trim).filter(|title| !title.is_empty());
-    let lines: Vec<&str> = head
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty() && line.chars().count() <= LINE)
-        .take(LINES)
-        .collect();
+    let declared: Vec<(String, &str)> =
+        declared.iter().map(|(key, value)| (key.to_lowercase().replace(['_', '-'], " "), value.as_str())).collect();
+    let value_of =
+        |keys: &[&str]| declared.iter().find(|(key, _)| keys.contains(&key.as_str())).map(|(_, value)| *value);
+    let claims: Vec<String> = declared.iter().map(|(key, value)| format!("{key}: {value}")).collect();
+    let head = head.lines().map(str::trim).filter(|line| !line.is_empty() && line.chars().count() <= LINE).take(LINES);
+    let heading = head.clone().next().unwrap_or_default();
+    let lines: Vec<&str> = claims.iter().map(String::as_str).chain(head).collect();
     let names: Vec<&str> = title.into_iter().chain([stem.as_str()]).collect();
-    let (heading, _) = lines.split_first().map_or(("", &[][..]), |(first, rest)| (*first, rest));
     let heading = if heading.chars().count() <= LONGEST_SUBJECT { heading } else { "" };
     Found {
-        kind: names.iter().copied().chain([heading]).find_map(kind),
+        kind: value_of(KIND_KEYS).into_iter().chain(names.iter().copied()).chain([heading]).find_map(kind),
         edition: names
             .iter()
             .find_map(|name| edition(name))
@@ -160,7 +166,10 @@ pub fn read(title: Option<&str>, filename: &str, head: &str) -> Found {
             .or_else(|| names.iter().find_map(|name| date(name)))
             .or_else(|| dated(&lines)),
         place: lines.iter().find_map(|line| named(&PLACE, line)).filter(|place| place.chars().count() <= LONGEST_PLACE),
-        subject: names.iter().find_map(|name| subject(name)),
+        subject: value_of(SUBJECT_KEYS)
+            .filter(|value| value.chars().count() <= LONGEST_SUBJECT && !value.starts_with('['))
+            .map(str::to_owned)
+            .or_else(|| names.iter().find_map(|name| subject(name))),
     }
 }
 
@@ -300,7 +309,7 @@ mod tests {
     use super::*;
 
     fn found(title: &str, filename: &str, head: &str) -> [Option<String>; 5] {
-        let found = read(Some(title).filter(|title| !title.is_empty()), filename, head);
+        let found = read(Some(title).filter(|title| !title.is_empty()), filename, &[], head);
         [found.subject, found.edition, found.effective_from, found.place, found.kind]
     }
 
@@ -349,14 +358,31 @@ mod tests {
     }
 
     #[test]
+    fn what_a_document_declares_comes_first() {
+        let claims = [
+            ("product", "Aurora X1"),
+            ("doc_type", "price list"),
+            ("version", "2.1"),
+            ("last-updated", "2024-05-02"),
+            ("region", "Germany"),
+        ];
+        let declared = claims.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let found = read(Some("Cleaning robots"), "r.md", &declared, "Cleaning robots\nVersion: 1\n");
+        assert_eq!(
+            [found.subject, found.edition, found.effective_from, found.place, found.kind],
+            some(["Aurora X1", "2.1", "2024-05-02", "Germany", "price list"])
+        );
+    }
+
+    #[test]
     fn nothing_is_found_in_nothing() {
-        assert_eq!(read(None, "", ""), Found::default());
+        assert_eq!(read(None, "", &[], ""), Found::default());
     }
 
     proptest::proptest! {
         #[test]
         fn any_text_is_read(title in proptest::prelude::any::<String>(), name in proptest::prelude::any::<String>()) {
-            let _ = read(Some(&title), &name, &title);
+            let _ = read(Some(&title), &name, &[(name.clone(), title.clone())], &title);
         }
     }
 }

@@ -5,6 +5,8 @@ use std::{collections::HashSet, sync::LazyLock};
 use jieba_rs::Jieba;
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::fold;
+
 /// Segments Chinese. Built on first use.
 pub(super) static DICTIONARY: LazyLock<Jieba> = LazyLock::new(Jieba::new);
 
@@ -108,6 +110,17 @@ fn coded(left: &Word<'_>, right: &Word<'_>) -> bool {
 #[must_use]
 pub fn is_stop(word: &str) -> bool {
     STOP.contains(word)
+}
+
+/// The words of `text` that carry meaning, folded, each once: no numbers, codes or single characters.
+#[must_use]
+pub fn surfaces(text: &str) -> HashSet<String> {
+    words(&fold(text))
+        .into_iter()
+        .filter(|word| !is_stop(word.text) && word.text.chars().nth(1).is_some() && !word.is_code())
+        .filter(|word| !word.text.starts_with(|c: char| c.is_ascii_digit()))
+        .map(|word| word.text.to_owned())
+        .collect()
 }
 
 static STOP: LazyLock<HashSet<&'static str>> =

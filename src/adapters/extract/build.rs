@@ -8,6 +8,10 @@ use crate::{
     text::clean::{clean, flow},
 };
 
+/// Most declarations of a file, and the longest one in characters.
+const MOST_CLAIMS: usize = 40;
+const LONGEST_CLAIM: usize = 300;
+
 /// Collects blocks into an [`Extracted`]. Each block is cleaned before it is counted; a line feed between blocks never
 /// composes with its neighbours, so the whole stays NFC.
 #[derive(Debug, Default)]
@@ -66,6 +70,15 @@ impl Builder {
         let primary = tag.split(['-', '_']).next().unwrap_or_default().trim().to_ascii_lowercase();
         if (2..=3).contains(&primary.len()) && primary.bytes().all(|b| b.is_ascii_lowercase()) {
             self.out.lang = Some(primary);
+        }
+    }
+
+    /// Something that the file declares about itself beside its text.
+    pub(super) fn declare(&mut self, key: &str, value: &str) {
+        let (key, value) = (flow(&clean(key), false), flow(&clean(value), false));
+        let fits = !key.is_empty() && !value.is_empty() && key.chars().count() + value.chars().count() <= LONGEST_CLAIM;
+        if fits && self.out.declared.len() < MOST_CLAIMS {
+            self.out.declared.push((key, value));
         }
     }
 

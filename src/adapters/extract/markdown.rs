@@ -184,19 +184,21 @@ impl Reader<'_> {
         self.builder.push(kind, &format!("{mark}{}", lines.join("\n")));
     }
 
-    /// Front matter: its title is the document's; its lines stay, as they often tell edition, date and place.
+    /// Front matter is about the text, not part of it. Lists and nested values are passed over.
     fn metadata(&mut self) {
         let text = std::mem::take(&mut self.text);
         for line in text.lines() {
             let Some((key, value)) = line.split_once([':', '=']) else { continue };
-            let value = value.trim().trim_matches(['"', '\'']);
+            if key.starts_with(|c: char| c.is_whitespace() || "-#".contains(c)) {
+                continue;
+            }
+            let value = value.split(" #").next().unwrap_or_default().trim().trim_matches(['"', '\'']);
             match key.trim().to_ascii_lowercase().as_str() {
                 "title" => self.builder.title(value),
                 "lang" | "language" => self.builder.lang(value),
-                _ => {}
+                key => self.builder.declare(key, value),
             }
         }
-        self.builder.push(BlockKind::Paragraph, &text);
     }
 
     /// Raw HTML inside Markdown: its text without tags and comments.
@@ -258,12 +260,13 @@ mod tests {
 
     #[test]
     fn front_matter_names_the_document() {
-        let (blocks, title) = blocks("---\ntitle: \"休假政策\"\nversion: 2024\n---\n\n正文第一行\n第二行\n");
-        assert_eq!(title.as_deref(), Some("休假政策"));
-        assert_eq!(
-            blocks,
-            [(Paragraph, "title: \"休假政策\"\nversion: 2024".into()), (Paragraph, "正文第一行第二行".into())]
-        );
+        let mut builder = Builder::default();
+        let matter = "title: \"休假政策\"\nversion: 2024 # of the text\ntags:\n  - a: b\nlang: zh-CN";
+        read(&format!("---\n{matter}\n---\n\n正文第一行\n第二行\n"), &mut builder);
+        let out = builder.finish();
+        assert_eq!((out.title.as_deref(), out.lang.as_deref()), (Some("休假政策"), Some("zh")));
+        assert_eq!(out.declared, [("version".to_owned(), "2024".to_owned())]);
+        assert_eq!(out.text, "正文第一行第二行");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::domain::{
 };
 
 /// Name and revision of this reader; a change that reads the same file to another text raises the number.
-pub const NAME: &str = "askback-extract/1";
+pub const NAME: &str = "askback-extract/2";
 
 /// The type of a file by its name; a name without extension is taken for text.
 #[must_use]

@@ -160,7 +160,7 @@ async fn parse(
         let chunks = chunk::chunks(version, &extracted, &shape);
         let head: String = extracted.text.chars().take(20_000).collect();
         let lang = lang::detect(&head).code().map(str::to_owned).or_else(|| extracted.lang.clone());
-        let found = facets::read(extracted.title.as_deref(), &filename, &head);
+        let found = facets::read(extracted.title.as_deref(), &filename, &extracted.declared, &head);
         let facets = Facets {
             subject: found.subject,
             edition: found.edition,

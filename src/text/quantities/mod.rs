@@ -2,10 +2,12 @@
 //!
 //! Two spans with the same [`Quantity::key`] say the same: "two years", "24 months" and "两年" all are `duration:24mo`.
 
+mod bounds;
 mod numbers;
 
 use std::sync::LazyLock;
 
+pub use bounds::{Bounds, bounds};
 use numbers::{digit, number_at};
 use regex::Regex;
 

@@ -126,6 +126,10 @@ impl<E: Embedder> Embedder for FaultyEmbedder<E> {
         self.inner.weight()
     }
 
+    fn embeds_words(&self) -> bool {
+        self.inner.embeds_words()
+    }
+
     async fn passages(&self, texts: &[String]) -> Result<Vec<Option<Vec<f32>>>, EngineError> {
         if self.faults.meet("passages").await {
             return Err(EngineError::Unavailable("planned fault".into()));

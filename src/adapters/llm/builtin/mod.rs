@@ -8,6 +8,7 @@ mod pick;
 mod resolve;
 mod speak;
 mod talk;
+mod terms;
 mod write;
 
 use std::sync::Arc;

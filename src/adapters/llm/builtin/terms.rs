@@ -1,0 +1,259 @@
+//! Which words of the question each piece of the evidence holds, and how far.
+
+use std::collections::{HashMap, HashSet};
+
+use super::blocks::Unit;
+use crate::{
+    domain::{
+        evidence::{ParsedEvidence, ParsedPassage},
+        kin::Kin,
+    },
+    text::{
+        fold,
+        question::{Content, Question},
+        terms::{Kind, analyse},
+        words::{is_han, surfaces},
+    },
+};
+
+/// What the machinery of asking ("how long") counts beside words that carry meaning.
+const MACHINERY: f32 = 0.15;
+/// What the words of an earlier turn count beside those of this one.
+const EARLIER: f32 = 0.5;
+
+/// A term of the question.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Asked {
+    /// As the analyser spells it.
+    text: String,
+    /// Importance before rarity.
+    importance: f32,
+    /// The word that carries it, by which words near in meaning are found.
+    word: Option<Content>,
+}
+
+/// The question's terms with their importance before rarity, each once, in the order of the alphabet.
+pub(super) fn asked_terms(question: &Question, asked: &str) -> Vec<Asked> {
+    let carrier = |term: &str| {
+        let is_in = |word: &&Content| word.term == term || (term.starts_with(is_han) && word.text.contains(term));
+        question.content.iter().find(is_in).cloned()
+    };
+    let now: Option<HashSet<String>> = (question.folded.len() > fold(asked).len()
+        && question.folded.contains(fold(asked).trim()))
+    .then(|| terms_of(asked))
+    .filter(|terms| !terms.is_empty());
+    let mut terms: HashMap<String, Asked> = HashMap::new();
+    for term in analyse(&question.folded) {
+        let kind = match term.kind {
+            Kind::Word => 1.0,
+            Kind::Part => 0.5,
+            Kind::Pair => 0.25,
+        };
+        let word = carrier(&term.text);
+        let meaning = if word.is_some() { 1.0 } else { MACHINERY };
+        let turn = if now.as_ref().is_none_or(|now| now.contains(&term.text)) { 1.0 } else { EARLIER };
+        let importance = kind * meaning * turn;
+        let known = terms.entry(term.text.clone()).or_insert(Asked { text: term.text, importance, word });
+        known.importance = known.importance.max(importance);
+    }
+    let mut terms: Vec<Asked> = terms.into_values().collect();
+    terms.sort_by(|a, b| a.text.cmp(&b.text));
+    terms
+}
+
+fn terms_of(text: &str) -> HashSet<String> {
+    analyse(text).into_iter().map(|term| term.text).collect()
+}
+
+/// A text prepared for lookups.
+#[derive(Debug, Clone, Default)]
+struct Words {
+    terms: HashSet<String>,
+    surfaces: HashSet<String>,
+}
+
+impl Words {
+    fn read(text: &str) -> Self {
+        Self { terms: terms_of(text), surfaces: surfaces(text) }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.terms.extend(other.terms.iter().cloned());
+        self.surfaces.extend(other.surfaces.iter().cloned());
+    }
+
+    /// How far it holds a term: wholly where it is written, else as far as a word of it is near in meaning.
+    fn holds(&self, term: &Asked, kin: &Kin) -> f32 {
+        if self.terms.contains(&term.text) {
+            return 1.0;
+        }
+        let near = term.word.as_ref().filter(|word| !word.is_code).and_then(|word| kin.get(&word.text));
+        let held = near.into_iter().flatten().filter(|(word, _)| self.surfaces.contains(word.as_str()));
+        held.map(|(_, credit)| *credit).fold(0.0, f32::max)
+    }
+}
+
+/// The words of the pieces and of what stands around them.
+pub(super) struct Texts {
+    asked: Vec<Asked>,
+    /// Each piece.
+    units: Vec<Words>,
+    /// The nearest heading above each piece.
+    headings: Vec<Words>,
+    /// What the passages stand under: file name, headings, table header.
+    names: Vec<Words>,
+    /// The passage of each piece.
+    passages: Vec<usize>,
+}
+
+impl Texts {
+    pub(super) fn read(evidence: &ParsedEvidence, units: &[Unit], asked: Vec<Asked>) -> Self {
+        Self {
+            asked,
+            units: units.iter().map(|unit| Words::read(&unit.text)).collect(),
+            headings: units.iter().map(|unit| Words::read(nearest_heading(unit, evidence))).collect(),
+            names: evidence.passages.iter().map(|passage| Words::read(&names(passage))).collect(),
+            passages: units.iter().map(|unit| unit.passage).collect(),
+        }
+    }
+
+    /// Words of the question that others may be near to.
+    pub(super) fn asked_words(&self) -> Vec<String> {
+        let carriers = self.asked.iter().filter_map(|term| term.word.as_ref()).filter(|word| !word.is_code);
+        let words: HashSet<&str> = carriers.map(|word| word.text.as_str()).collect();
+        let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+        words.sort_unstable();
+        words
+    }
+
+    /// Every word of the evidence.
+    pub(super) fn surfaces(&self) -> HashSet<String> {
+        self.units.iter().chain(&self.headings).chain(&self.names).flat_map(|words| words.surfaces.clone()).collect()
+    }
+
+    /// How many terms of a piece the question does not hold.
+    pub(super) fn new_terms(&self, at: usize) -> usize {
+        self.units[at].terms.iter().filter(|term| !self.asked.iter().any(|asked| asked.text == **term)).count()
+    }
+
+    /// What each piece, and what stands around it, holds of the question.
+    pub(super) fn held(&self, kin: &Kin) -> Held {
+        let each = |words: &Words| -> Vec<f32> { self.asked.iter().map(|term| words.holds(term, kin)).collect() };
+        let mut bodies = vec![Words::default(); self.names.len()];
+        for (unit, passage) in self.units.iter().zip(&self.passages) {
+            if let Some(body) = bodies.get_mut(*passage) {
+                body.add(unit);
+            }
+        }
+        let names: Vec<Vec<f32>> = self.names.iter().map(each).collect();
+        let headings: Vec<Vec<f32>> = self.headings.iter().map(each).collect();
+        let contexts = headings
+            .iter()
+            .zip(&self.passages)
+            .map(|(heading, passage)| heading.iter().zip(&names[*passage]).map(|(a, b)| a.max(*b)).collect())
+            .collect();
+        let names = names
+            .into_iter()
+            .map(|held| {
+                held.into_iter().zip(&self.asked).map(|(held, term)| if is_name(term) { held } else { 0.0 }).collect()
+            })
+            .collect();
+        Held {
+            weights: self.weights(),
+            units: self.units.iter().map(each).collect(),
+            passages: bodies.iter().map(each).collect(),
+            headings,
+            contexts,
+            names,
+        }
+    }
+
+    /// Importance times rarity among the pieces, as shares of one. A term that no piece holds counts as a rare one, so
+    /// that the few words that two languages share do not speak louder than the meaning.
+    fn weights(&self) -> Vec<f32> {
+        #[expect(clippy::cast_precision_loss, reason = "there are few pieces")]
+        let count = |n: usize| n as f32;
+        let total = count(self.units.len());
+        let holding = |term: &str| {
+            let pieces = self.units.iter().zip(&self.headings).zip(&self.passages);
+            let holds = |((unit, heading), passage): &((&Words, &Words), &usize)| {
+                unit.terms.contains(term) || heading.terms.contains(term) || self.names[**passage].terms.contains(term)
+            };
+            count(pieces.filter(holds).count())
+        };
+        let mut weights: Vec<f32> =
+            self.asked.iter().map(|term| term.importance * (1.0 + total / holding(&term.text).max(0.5)).ln()).collect();
+        let sum: f32 = weights.iter().sum();
+        for weight in &mut weights {
+            *weight /= sum.max(f32::EPSILON);
+        }
+        weights
+    }
+}
+
+/// How far each term of the question is held, 0 … 1, in the order of the terms.
+pub(super) struct Held {
+    /// What each term counts; together one.
+    weights: Vec<f32>,
+    units: Vec<Vec<f32>>,
+    headings: Vec<Vec<f32>>,
+    contexts: Vec<Vec<f32>>,
+    passages: Vec<Vec<f32>>,
+    names: Vec<Vec<f32>>,
+}
+
+impl Held {
+    /// Share of the question of which `part` tells how far a term is held.
+    pub(super) fn sum(&self, part: impl Fn(usize) -> f32) -> f32 {
+        self.weights.iter().enumerate().map(|(term, weight)| weight * part(term)).sum()
+    }
+
+    /// By the piece itself.
+    pub(super) fn in_unit(&self, at: usize, term: usize) -> f32 {
+        self.units[at][term]
+    }
+
+    /// By the nearest heading above the piece.
+    pub(super) fn in_heading(&self, at: usize, term: usize) -> f32 {
+        self.headings[at][term]
+    }
+
+    /// By that heading, the passage's headings, table header or file name.
+    pub(super) fn in_context(&self, at: usize, term: usize) -> f32 {
+        self.contexts[at][term]
+    }
+
+    /// By any piece of the passage.
+    pub(super) fn in_passage(&self, passage: usize, term: usize) -> f32 {
+        self.passages[passage][term]
+    }
+
+    /// Of names and codes: by what the passage stands under. A document that is about a thing need not say its name in
+    /// each sentence.
+    pub(super) fn in_name(&self, passage: usize, term: usize) -> f32 {
+        self.names[passage][term]
+    }
+}
+
+fn is_name(term: &Asked) -> bool {
+    term.word.as_ref().is_some_and(|word| word.is_name || word.is_code)
+}
+
+/// The heading above a piece, else the last of its passage's heading path.
+fn nearest_heading<'e>(unit: &'e Unit, evidence: &'e ParsedEvidence) -> &'e str {
+    if !unit.heading.is_empty() {
+        return &unit.heading;
+    }
+    let section = evidence.passages.get(unit.passage).and_then(|passage| passage.section.as_deref());
+    section.and_then(|path| path.rsplit(" > ").next()).unwrap_or_default()
+}
+
+fn names(passage: &ParsedPassage) -> String {
+    let parts = [passage.section.as_deref(), passage.about.as_deref(), passage.header.as_deref()];
+    let mut text = passage.filename.replace(['-', '_', '.'], " ");
+    for part in parts.into_iter().flatten() {
+        text.push('\n');
+        text.push_str(part);
+    }
+    text
+}
