@@ -50,7 +50,7 @@ use crate::{
         chat::{Chat, ChatPorts},
         eval,
         ingest::{Ingest, Ports},
-        retrieval::{KnowledgeTool, Retrieval, search::Search},
+        retrieval::{Judges, KnowledgeTool, Retrieval, search::Search},
     },
     telemetry::Metrics,
 };
@@ -210,6 +210,7 @@ impl Node {
             reranker: None,
             fast: fast.clone(),
             grade,
+            judges: Judges::default(),
             config: limits::retrieval(config),
         });
         let chat = Chat::new(

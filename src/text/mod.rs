@@ -7,6 +7,7 @@ pub mod clean;
 pub mod facets;
 pub mod fold;
 pub mod lang;
+pub mod pointing;
 pub mod quantities;
 pub mod question;
 pub mod reply_words;

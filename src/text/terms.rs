@@ -51,10 +51,15 @@ pub fn term_id(term: &str) -> u32 {
 /// The terms of `text` in order, repetitions included.
 #[must_use]
 pub fn analyse(text: &str) -> Vec<Term> {
-    let folded = fold(text);
+    analyse_folded(&fold(text))
+}
+
+/// As [`analyse`], of a text that is folded already.
+#[must_use]
+pub fn analyse_folded(folded: &str) -> Vec<Term> {
     let stemmer = Stemmer::create(Algorithm::English);
     let mut terms = Vec::new();
-    for run in runs(&folded) {
+    for run in runs(folded) {
         if run.is_han() {
             chinese(run, &mut terms);
         } else {

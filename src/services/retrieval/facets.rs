@@ -205,6 +205,29 @@ impl Mention {
         quantities(&self.folded).iter().any(|quantity| quantity.kind == Kind::Date)
     }
 
+    /// Whether the text names a year or a part of one, or says which one by today.
+    pub(crate) fn says_year(&self) -> bool {
+        const RELATIVE: [&str; 14] = [
+            "quarter",
+            "this year",
+            "last year",
+            "current year",
+            "prior year",
+            "previous year",
+            "latest",
+            "today",
+            "去年",
+            "今年",
+            "前年",
+            "本年",
+            "上年",
+            "季度",
+        ];
+        let fiscal = |word: &String| word.strip_prefix("fy").is_some_and(|year| year.parse::<u32>().is_ok());
+        self.words.iter().any(|word| is_year(word) || fiscal(word))
+            || RELATIVE.iter().any(|phrase| self.has_phrase(phrase))
+    }
+
     fn has_word(&self, word: &str) -> bool {
         if self.words.contains(word) || (word.starts_with(is_han) && self.folded.contains(word)) {
             return true;

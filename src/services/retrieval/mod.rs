@@ -22,7 +22,7 @@ mod tool;
 
 use std::{sync::Arc, time::Duration};
 
-pub use grade::choices::fingerprint;
+pub use grade::{choices::fingerprint, judges::Judges};
 pub use tool::KnowledgeTool;
 
 pub use crate::domain::evidence::render_evidence;
@@ -90,6 +90,8 @@ pub struct Retrieval {
     pub fast: Option<Arc<dyn ChatModel>>,
     /// Grades, if configured; else the built-in grader does alone.
     pub grade: Option<Arc<dyn ChatModel>>,
+    /// Where the built-in grader works.
+    pub judges: Judges,
     /// Numbers.
     pub config: RetrievalConfig,
 }

@@ -1,8 +1,11 @@
 //! A question seen against the conversation: what it leans on, and what is searched for.
 
 use crate::{
-    domain::hitl::OptionFilter,
-    text::{cut, fold, question::Question},
+    domain::{hitl::OptionFilter, tool::Background},
+    text::{
+        cut, fold,
+        question::{Question, Wants},
+    },
 };
 
 use super::Ask;
@@ -32,7 +35,8 @@ impl Resolved {
         let question = Question::read(ask.question);
         let as_typed = fold(ask.question.trim()) == fold(ask.message.trim());
         let asked = ask.question.trim();
-        let turns = if question.is_follow_up && (as_typed || !question.has_name()) {
+        let leans = question.is_follow_up && (as_typed || !question.has_name());
+        let turns = if leans || as_typed && replies(&question, ask.background) {
             chain(&ask.background.user_turns, asked)
         } else {
             Vec::new()
@@ -58,6 +62,14 @@ fn unsaid(given: &[OptionFilter], asked: &str) -> Vec<String> {
     given.iter().map(|filter| filter.value.clone()).filter(|value| !said.contains(&fold(value))).collect()
 }
 
+/// Whether the question only says what askback's last message asked for: "The net sales." after "Which sales?"
+fn replies(question: &Question, background: &Background) -> bool {
+    let asks = |text: &str| text.trim_end().ends_with(['?', '？']);
+    question.wants == Wants::Other
+        && !asks(&question.folded)
+        && background.answers.last().is_some_and(|answer| asks(answer))
+}
+
 /// The user's turns before, nearest first, up to the first that stands by itself: "how long is the warranty?" – "and of
 /// the battery?" – "is it longer abroad?".
 fn chain(turns: &[String], asked: &str) -> Vec<String> {
@@ -74,7 +86,7 @@ fn chain(turns: &[String], asked: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{event::Silent, hitl::Facet, knowledge::Access, tool::Background};
+    use crate::domain::{event::Silent, hitl::Facet, knowledge::Access};
 
     fn search_text(question: &str, turns: &[&str]) -> String {
         let user_turns = turns.iter().map(|turn| (*turn).into()).collect();

@@ -33,7 +33,7 @@ pub(crate) struct Retrieved {
     /// Best first, merged, reranked, cut: what an answer is written from.
     pub passages: Vec<Passage>,
     /// Leaves: the best few of each of the best documents.
-    pub pool: Vec<Passage>,
+    pub pool: Arc<[Passage]>,
     /// The statistics that the search weighed words by.
     pub stats: Arc<TermStats>,
     /// One side of the search failed or is missing.
@@ -107,7 +107,7 @@ impl Retrieval {
         passages.retain(|passage| passage.rerank_score.unwrap_or(passage.score) >= self.config.min_score);
         trace.post_threshold_count = Some(passages.len());
         trace.retrieval_empty = Some(passages.is_empty());
-        Ok(Retrieved { passages, pool, stats: found.stats, degraded: found.degraded })
+        Ok(Retrieved { passages, pool: pool.into(), stats: found.stats, degraded: found.degraded })
     }
 }
 

@@ -1,6 +1,9 @@
 //! One question through retrieve → grade → route, with at most one rewrite.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use crate::{
     domain::{
@@ -24,7 +27,9 @@ use super::{
         choices::{Slot, fingerprint, question as make_question},
         given::Given,
         kin::kin,
-        model, weights,
+        model,
+        reading::Reading,
+        weights,
     },
     resolve::Resolved,
     retrieve::Retrieved,
@@ -85,8 +90,8 @@ pub(crate) struct Outcome {
 pub struct JudgedLeaf {
     /// Its document.
     pub document: DocumentId,
-    /// cover, focus, kind, missing, nameless, dense, lexical, spread.
-    pub features: [f32; 8],
+    /// cover, focus, kind, missing, nameless, dense, lexical, spread, gap.
+    pub features: [f32; weights::COUNT],
     /// Whether it is in another language than the question.
     pub crosses: bool,
     /// 0 … 1.
@@ -148,7 +153,7 @@ impl Retrieval {
         let first =
             self.retrieve(&work.resolved.search_text, work.ask.access, &work.filter, self.config.top_k, trace).await?;
         say("⚖️", "Judging the evidence", "评估证据", &format!("{}", first.passages.len()));
-        let (judged, grader) = self.grade(work, &first).await;
+        let (judged, grader) = self.grade(work, &first).await?;
         let mut was_rewritten = work.rewrites > 0;
         let mut route = decide(&judged, first.passages.is_empty(), work.is_part, was_rewritten);
         let (mut retrieved, mut judged, mut grader) = (first, judged, grader);
@@ -163,7 +168,7 @@ impl Retrieval {
             trace.retrieval_stage = Some("rewrite".into());
             let second = self.retrieve(&text, work.ask.access, &work.filter, self.config.top_k, trace).await?;
             trace.rewrite_retrieved_chunks = Some(second.passages.clone());
-            let (again, again_by) = self.grade(work, &second).await;
+            let (again, again_by) = self.grade(work, &second).await?;
             rewrites += 1;
             was_rewritten = true;
             // A second search that found less does not undo the first.
@@ -176,37 +181,39 @@ impl Retrieval {
     }
 
     /// The built-in judgement, and the grading model's where there is one.
-    async fn grade(&self, work: &Work<'_>, found: &Retrieved) -> (Judged, String) {
+    async fn grade(&self, work: &Work<'_>, found: &Retrieved) -> Result<(Judged, String), TurnError> {
         let mut texts = vec![work.ask.question, work.ask.message];
         texts.extend(work.resolved.leans_on.iter().map(String::as_str));
         let given = Given::new(&texts, work.ask.background, work.answers);
         let chosen = work.answers.iter().flat_map(|answer| &answer.filters).chain(&work.ask.background.given);
         let fixed: Vec<Facet> = chosen.map(|filter| filter.facet).collect();
-        let kin = kin(self.search.embedder().as_ref(), &work.resolved.question, &found.pool).await;
-        let today = self.clock.now().to_string();
+        let pool = Arc::clone(&found.pool);
+        let readings = self.judges.run(move || pool.iter().map(Reading::of).collect::<Vec<_>>()).await?;
+        let kin = kin(self.search.embedder().as_ref(), &work.resolved.question, &readings).await;
+        let now = self.clock.now().to_string();
         let case = Case {
-            asked: &work.resolved.text,
-            question: &work.resolved.question,
+            asked: work.resolved.text.clone(),
+            question: work.resolved.question.clone(),
             lang: work.lang(),
-            pool: &found.pool,
-            stats: &found.stats,
-            kin: &kin,
-            given: &given,
-            fixed: &fixed,
-            today: today.get(..10).unwrap_or(&today),
+            pool: Arc::clone(&found.pool),
+            readings,
+            stats: Arc::clone(&found.stats),
+            kin,
+            given,
+            fixed,
+            today: now.get(..10).unwrap_or(&now).to_owned(),
             cost_ratio: self.config.cost_ratio,
             degraded: found.degraded,
             rewrites: work.rewrites,
         };
-        let judged = builtin::judge(&case);
-        let Some(grader) = &self.grade else { return (judged, weights::VERSION.to_owned()) };
-        if found.passages.is_empty() {
-            return (judged, weights::VERSION.to_owned());
-        }
-        match model::ask(grader, &work.resolved.text, &found.passages).await {
+        let judged = self.judges.run(move || builtin::judge(&case)).await?;
+        let Some(grader) = self.grade.as_ref().filter(|_| !found.passages.is_empty()) else {
+            return Ok((judged, weights::VERSION.to_owned()));
+        };
+        Ok(match model::ask(grader, &work.resolved.text, &found.passages).await {
             Ok(opinion) => (model::merge(judged, opinion), grader.name().to_owned()),
             Err(problem) => (judged, format!("{} ({} {})", weights::VERSION, grader.name(), problem.as_str())),
-        }
+        })
     }
 
     /// Turns a route into a finding; restraint may turn asking into answering.

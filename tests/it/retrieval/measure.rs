@@ -5,7 +5,10 @@
 
 use std::{collections::HashMap, fmt::Write as _, io::Write as _, path::Path};
 
-use askback::domain::{evidence::Finding, id::DocumentId, tool::Background};
+use askback::{
+    domain::{evidence::Finding, id::DocumentId, tool::Background},
+    text::question::Question,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -104,7 +107,7 @@ async fn measured(folder: &Path, dump: &mut Option<std::fs::File>) -> String {
         if let Some(dump) = dump {
             let leaves: Vec<Value> = judged
                 .iter()
-                .map(|leaf| json!({"gold": right.contains(&leaf.document), "f": leaf.features, "x": leaf.crosses, "s": leaf.score}))
+                .map(|leaf| json!({"gold": right.contains(&leaf.document), "d": leaf.document, "f": leaf.features, "x": leaf.crosses, "s": leaf.score}))
                 .collect();
             let outcome = match &found.finding {
                 Finding::Ask(_) => "ask",
@@ -114,7 +117,7 @@ async fn measured(folder: &Path, dump: &mut Option<std::fs::File>) -> String {
             let line = json!({
                 "set": name, "id": query.id, "lang": query.lang, "type": query.r#type, "expected": query.expected,
                 "kind": query.meta.get("unanswerable_kind"), "outcome": outcome, "reason": found.trace.evidence_reason,
-                "text": query.text, "prompt": found.trace.hitl_prompt, "options": found.trace.hitl_options, "leaves": leaves,
+                "text": query.text, "pointed": Question::read(&query.text).pointed_at.map(|pointed| pointed.noun), "prompt": found.trace.hitl_prompt, "options": found.trace.hitl_options, "leaves": leaves,
             });
             writeln!(dump, "{line}").unwrap();
         }

@@ -34,7 +34,7 @@ use askback::{
         auth::{Accounts, AuthConfig, Hashing, SigningSecret, new_signing_secret},
         chat::{Chat, ChatConfig, ChatPorts},
         ingest::{Ingest, Ports, WorkerConfig},
-        retrieval::{KnowledgeTool, Retrieval, RetrievalConfig, search::Search},
+        retrieval::{Judges, KnowledgeTool, Retrieval, RetrievalConfig, search::Search},
     },
 };
 use futures::FutureExt as _;
@@ -145,6 +145,7 @@ impl TestApp {
             reranker: None,
             fast: None,
             grade: None,
+            judges: Judges::default(),
             config: RetrievalConfig::default(),
         });
         let (tasks, shutdown) = (TaskTracker::new(), CancellationToken::new());

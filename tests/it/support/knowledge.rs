@@ -20,7 +20,7 @@ use askback::{
     },
     services::{
         ingest::{Ingest, Ports, WorkerConfig},
-        retrieval::{Retrieval, RetrievalConfig, search::Search},
+        retrieval::{Judges, Retrieval, RetrievalConfig, search::Search},
     },
 };
 use async_trait::async_trait;
@@ -130,6 +130,7 @@ fn retrieval(
         reranker: None,
         fast: None,
         grade: None,
+        judges: Judges::default(),
         config: RetrievalConfig::default(),
     })
 }

@@ -24,7 +24,7 @@ use askback::{
     },
     services::{
         ingest::{Ingest, Ports, WorkerConfig},
-        retrieval::{Ask, Found, JudgedLeaf, Retrieval, RetrievalConfig, search::Search},
+        retrieval::{Ask, Found, JudgedLeaf, Judges, Retrieval, RetrievalConfig, search::Search},
     },
 };
 use async_trait::async_trait;
@@ -104,6 +104,7 @@ impl Shelf {
             reranker: None,
             fast: None,
             grade: None,
+            judges: Judges::default(),
             config: RetrievalConfig::default(),
         };
         Self { retrieval, access: Access::default(), faults, storage, ingest, folder, tasks, stop }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::text::question::Wants;
 
-use super::{lexicon::Vocabulary, support::Support};
+use super::{lexicon::Vocabulary, reading::Reading, support::Support};
 
 /// Windows that share this much of their words, with the same numbers and the same negation, say the same.
 const SAME: f32 = 0.6;
@@ -24,7 +24,7 @@ pub(crate) struct Said {
 
 impl Said {
     /// What `support`, whose window reads `text`, says to a question that wants `wants`.
-    pub(crate) fn read(support: &Support, text: &str, wants: Wants) -> Self {
+    pub(crate) fn read(support: &Support, reading: &Reading, text: &str, wants: Wants) -> Self {
         let keys: BTreeSet<String> = if wants.quantities().is_empty() {
             BTreeSet::new()
         } else {
@@ -33,7 +33,7 @@ impl Said {
         Self {
             first: support.answers.first().filter(|_| !keys.is_empty()).map(|quantity| quantity.key.clone()),
             keys,
-            numbers: crate::text::quantities::quantities(text).into_iter().map(|quantity| quantity.key).collect(),
+            numbers: reading.quantities_in(&support.window).map(|quantity| quantity.key.clone()).collect(),
             negated: is_negated(text),
             words: support.words.clone(),
         }
@@ -97,8 +97,10 @@ mod tests {
         let said: Vec<Said> = texts
             .iter()
             .map(|text| {
-                let found = support(&frame, 0, &passage("a.md", text));
-                Said::read(&found, &text[found.window.clone()], question.wants)
+                let leaf = passage("a.md", text);
+                let reading = Reading::of(&leaf);
+                let found = support(&frame, 0, &leaf, &reading);
+                Said::read(&found, &reading, &text[found.window.clone()], question.wants)
             })
             .collect();
         groups(&said, &HashSet::new())

@@ -4,54 +4,60 @@
 //! answers, rows of one table that the question does not tell apart, a period that was not said. Everything else is
 //! answered, at most with an assumption, or refused.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use crate::{
     domain::{
-        evidence::{Ambiguity, Answerability, Guidance, Passage, Relevance, Route},
+        evidence::{Ambiguity, Answerability, Guidance, Passage, Relevance},
         hitl::{Facet, Question as Asked},
         id::DocumentId,
         index::TermStats,
     },
     text::{
         lang::Lang,
-        question::{Breadth, Question, Wants},
-        sentences::is_row,
+        question::{Breadth, Question},
         words::words,
     },
 };
 
 use super::{
-    super::facets::{self, OF_DOCUMENTS, Value, document_label},
-    choices::{self, Candidate, Slot},
+    super::facets::{self, OF_DOCUMENTS, Value},
     given::Given,
-    lexicon::{Kin, Vocabulary, Weighted, weigh},
+    lexicon::{Kin, Weighted, weigh},
+    reading::Reading,
+    rows::open_table,
     separate::{names_several, open_documents},
     siblings::{newest_edition, ruled_out_by_name},
     support::{Frame, Support, support},
-    tables, weights,
+    unnamed::open_unnamed,
+    weights,
 };
 
 /// A question before its evidence.
-pub(crate) struct Case<'a> {
+pub(crate) struct Case {
     /// The question as it is searched for, resolved against the conversation.
-    pub asked: &'a str,
+    pub asked: String,
     /// The same, read.
-    pub question: &'a Question,
+    pub question: Question,
     /// The language that people are answered in.
     pub lang: Lang,
     /// Leaves: the best few of each of the best documents.
-    pub pool: &'a [Passage],
+    pub pool: Arc<[Passage]>,
+    /// The leaves, read.
+    pub readings: Vec<Reading>,
     /// The index's term statistics.
-    pub stats: &'a TermStats,
+    pub stats: Arc<TermStats>,
     /// Words of the passages that are near in meaning to words of the question.
-    pub kin: &'a Kin,
+    pub kin: Kin,
     /// What has been said.
-    pub given: &'a Given,
+    pub given: Given,
     /// Facets that an earlier answer fixed.
-    pub fixed: &'a [Facet],
+    pub fixed: Vec<Facet>,
     /// Today, `YYYY-MM-DD`.
-    pub today: &'a str,
+    pub today: String,
     /// Cost of asking over cost of a wrong silent choice: ask when the best answer's share is below one minus it.
     pub cost_ratio: f32,
     /// One side of the search failed.
@@ -97,19 +103,24 @@ pub(crate) struct OpenQuestion {
 }
 
 /// Judges a case.
-pub(crate) fn judge(case: &Case<'_>) -> Judged {
+pub(crate) fn judge(case: &Case) -> Judged {
     let all: Vec<&Passage> = case.pool.iter().collect();
     let known: Vec<(Facet, Vec<Value>)> =
         OF_DOCUMENTS.iter().map(|facet| (*facet, facets::values(*facet, &all))).collect();
     let weighted = weigh_focus(case, &known);
     let frame = Frame {
-        question: case.question,
+        question: &case.question,
         weighted: &weighted,
-        kin: case.kin,
+        kin: &case.kin,
         names_several: names_several(case, &known, |_| true),
     };
-    let supports: Vec<Support> =
-        case.pool.iter().enumerate().map(|(leaf, passage)| support(&frame, leaf, passage)).collect();
+    let supports: Vec<Support> = case
+        .pool
+        .iter()
+        .zip(&case.readings)
+        .enumerate()
+        .map(|(leaf, (passage, reading))| support(&frame, leaf, passage, reading))
+        .collect();
 
     let mut dropped = ruled_out_by_name(case, &known);
     let mut judged = judgement(case, &supports, &dropped);
@@ -123,13 +134,14 @@ pub(crate) fn judge(case: &Case<'_>) -> Judged {
     judged.guidance.edition = edition;
     judged.lead = candidates.iter().map(|support| support.leaf).collect();
     judged.dropped = dropped;
-    judged.supports.clone_from(&supports);
-    if judged.relevance == Relevance::None || candidates.is_empty() {
-        return judged;
-    }
-    let open = open_table(case, &weighted, &candidates)
-        .or_else(|| open_documents(case, &known, &candidates, &mut judged))
-        .or_else(|| open_pointer(case, &supports));
+    let open = if judged.relevance == Relevance::None || candidates.is_empty() {
+        None
+    } else {
+        open_table(case, &weighted, &candidates)
+            .or_else(|| open_documents(case, &known, &candidates, &supports, &mut judged))
+            .or_else(|| open_unnamed(case, &supports))
+    };
+    judged.supports = supports;
     if let Some((ambiguity, open, reason)) = open {
         judged.reason = reason;
         if case.degraded {
@@ -144,8 +156,8 @@ pub(crate) fn judge(case: &Case<'_>) -> Judged {
 }
 
 /// Words that name a value of a facet are found by the document, not by its sentences.
-fn weigh_focus(case: &Case<'_>, known: &[(Facet, Vec<Value>)]) -> Vec<Weighted> {
-    let mut weighted = weigh(case.question, case.stats);
+fn weigh_focus(case: &Case, known: &[(Facet, Vec<Value>)]) -> Vec<Weighted> {
+    let mut weighted = weigh(&case.question, &case.stats);
     let mut facet_words: BTreeSet<String> = BTreeSet::new();
     for (facet, values) in known {
         if *facet != Facet::Document {
@@ -169,7 +181,7 @@ fn weigh_focus(case: &Case<'_>, known: &[(Facet, Vec<Value>)]) -> Vec<Weighted> 
 }
 
 /// Relevance, answerability and confidence by the best leaf that is not ruled out.
-fn judgement(case: &Case<'_>, supports: &[Support], dropped: &BTreeSet<DocumentId>) -> Judged {
+fn judgement(case: &Case, supports: &[Support], dropped: &BTreeSet<DocumentId>) -> Judged {
     let best = supports
         .iter()
         .filter(|support| !dropped.contains(&case.pool[support.leaf].document_id))
@@ -183,7 +195,7 @@ fn judgement(case: &Case<'_>, supports: &[Support], dropped: &BTreeSet<DocumentI
     };
     let answerability = if confidence >= weights::SUFFICIENT {
         Answerability::Sufficient
-    } else if confidence >= weights::PARTIAL && best.is_some_and(holds_half) {
+    } else if confidence >= weights::PARTIAL && says_little(&case.question) && best.is_some_and(holds_half) {
         Answerability::Partial
     } else {
         Answerability::None
@@ -219,13 +231,19 @@ fn judgement(case: &Case<'_>, supports: &[Support], dropped: &BTreeSet<DocumentI
     }
 }
 
+/// Whether the question is so short of words that more of them may find what is meant.
+fn says_little(question: &Question) -> bool {
+    let own = question.content.iter().filter(|word| !word.is_borrowed).count();
+    own <= 2 && !question.has_name()
+}
+
 /// Whether half of what is asked stands in the best window: with less there is nothing that a better question would find.
 fn holds_half(support: &Support) -> bool {
     support.features.focus >= 0.5 && support.features.missing == 0.0 && !support.crosses
 }
 
 /// The best leaf of each document that comes near the best of all, best first.
-fn candidates<'s>(case: &Case<'_>, supports: &'s [Support], dropped: &BTreeSet<DocumentId>) -> Vec<&'s Support> {
+fn candidates<'s>(case: &Case, supports: &'s [Support], dropped: &BTreeSet<DocumentId>) -> Vec<&'s Support> {
     let mut best: BTreeMap<DocumentId, &Support> = BTreeMap::new();
     // Who is answered in their own language is not asked about documents in another.
     let is_native = |support: &Support| !support.crosses && support.score >= weights::SUFFICIENT;
@@ -251,99 +269,10 @@ fn candidates<'s>(case: &Case<'_>, supports: &'s [Support], dropped: &BTreeSet<D
 /// What is open, how ambiguous that is, and why.
 pub(crate) type Open = (Ambiguity, OpenQuestion, String);
 
-/// Rows or periods of a table that the question does not tell apart.
-fn open_table(case: &Case<'_>, weighted: &[Weighted], candidates: &[&Support]) -> Option<Open> {
-    // What a follow-up points at was settled in the turn before.
-    let is_led = case.question.content.iter().any(|word| word.is_borrowed);
-    if case.question.breadth != Breadth::One || is_led || matches!(case.question.wants, Wants::List | Wants::YesNo) {
-        return None;
-    }
-    let best = candidates.first()?;
-    let top = &case.pool[best.leaf];
-    // The best window must be a row, or stand in a leaf that is mostly table.
-    let rows = top.text.lines().filter(|line| is_row(line)).count();
-    let in_row = is_row(top.text.get(best.window.clone()).unwrap_or_default());
-    if !in_row && rows < 3 {
-        return None;
-    }
-    let leaves: Vec<&Passage> = case.pool.iter().filter(|passage| passage.document_id == top.document_id).collect();
-    let given = case.given.all();
-    for table in tables::tables(&leaves) {
-        let above = Vocabulary::read(&format!(
-            "{}\n{}\n{}",
-            document_label(top).replace(['_', '-'], " "),
-            top.section.as_deref().unwrap_or_default(),
-            top.page_number.as_deref().unwrap_or_default()
-        ));
-        let Some(open) = tables::open(&table, case.question, weighted, &given, &above) else { continue };
-        let facet = if open.is_period { Facet::Period } else { Facet::Kind };
-        if case.fixed.contains(&facet) {
-            continue;
-        }
-        let total: u32 = open.values.iter().map(|(_, count)| count).sum();
-        let listed: Vec<Candidate> = if open.values.len() > choices::MOST {
-            Vec::new()
-        } else {
-            open.values
-                .iter()
-                .enumerate()
-                .map(|(place, (label, count))| Candidate {
-                    label: label.clone(),
-                    documents: BTreeSet::from([top.document_id]),
-                    leaves: *count,
-                    // The table's own order.
-                    #[expect(clippy::cast_precision_loss, reason = "at most eight")]
-                    mass: 1.0 - place as f32 / 100.0,
-                    filename: top.filename.clone(),
-                })
-                .collect()
-        };
-        let options = choices::options(facet, listed);
-        let slot = Slot { facet, is_product: false, name: open.slot.as_deref() };
-        let question = choices::question(case.lang, Route::Clarify, &slot, options, case.asked, case.rewrites);
-        #[expect(clippy::cast_precision_loss, reason = "a few rows")]
-        let best_share = 1.0 / total.max(2) as f32;
-        let open = OpenQuestion { question, assumption: None, rules_out: BTreeSet::new(), best_share };
-        let what = if facet == Facet::Period { "several periods" } else { "several rows" };
-        return Some((Ambiguity::MissingSlot, open, format!("{what} of one table match and their values differ")));
-    }
-    None
-}
-
-/// "this library" where no library was spoken of and several documents would do.
-fn open_pointer(case: &Case<'_>, supports: &[Support]) -> Option<Open> {
-    let noun = case.question.pointed_at.as_deref()?;
-    if case.question.has_name() || case.fixed.contains(&Facet::Subject) {
-        return None;
-    }
-    let head = noun.rsplit(' ').next().unwrap_or(noun);
-    if case.given.before.iter().chain(&case.given.answered).any(|mention| mention.has_phrase(head)) {
-        return None;
-    }
-    let mut best: BTreeMap<DocumentId, f32> = BTreeMap::new();
-    for support in supports {
-        let slot = best.entry(case.pool[support.leaf].document_id).or_default();
-        *slot = slot.max(support.score);
-    }
-    let top = best.values().copied().fold(0.0, f32::max);
-    let near = best.values().filter(|score| **score >= 0.6 * top).count();
-    if near < 2 {
-        return None;
-    }
-    let slot = Slot { facet: Facet::Subject, is_product: false, name: Some(noun) };
-    let question = choices::question(case.lang, Route::Clarify, &slot, Vec::new(), case.asked, case.rewrites);
-    let open = OpenQuestion { question, assumption: None, rules_out: BTreeSet::new(), best_share: 0.5 };
-    Some((
-        Ambiguity::MissingSlot,
-        open,
-        format!("“{noun}” names nothing that was spoken of, and {near} documents would do"),
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::{super::fixture::passage, *};
-    use crate::domain::tool::Background;
+    use crate::domain::{evidence::Route, tool::Background};
 
     /// What a test says about a question.
     struct World<'a> {
@@ -364,15 +293,16 @@ mod tests {
             };
             let given = Given::new(&[self.question], &background, &[]);
             judge(&Case {
-                asked: self.question,
-                question: &question,
+                asked: self.question.to_owned(),
                 lang: question.lang,
-                pool: &self.pool,
-                stats: &TermStats { generation: 1, points: 100, ..TermStats::default() },
-                kin: &Kin::new(),
-                given: &given,
-                fixed: self.fixed,
-                today: "2026-01-01",
+                question,
+                readings: self.pool.iter().map(Reading::of).collect(),
+                pool: self.pool.as_slice().into(),
+                stats: Arc::new(TermStats { generation: 1, points: 100, ..TermStats::default() }),
+                kin: Kin::new(),
+                given,
+                fixed: self.fixed.to_vec(),
+                today: "2026-01-01".to_owned(),
                 cost_ratio: self.cost_ratio,
                 degraded: self.degraded,
                 rewrites: 0,

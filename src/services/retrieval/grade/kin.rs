@@ -2,12 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{
-    domain::{evidence::Passage, index::Embedder},
-    text::question::Question,
-};
+use crate::{domain::index::Embedder, text::question::Question};
 
-use super::lexicon::{Kin, surfaces};
+use super::{lexicon::Kin, reading::Reading};
 
 /// Most words of the passages that are looked at.
 const WORDS: usize = 4_000;
@@ -15,22 +12,16 @@ const WORDS: usize = 4_000;
 const KIN: f32 = 0.3;
 const SAME: f32 = 0.75;
 
-/// The words of `pool` that are near to words of `question`, by an embedder that embeds single words quickly. A failing
+/// The words of `pool` that are near in meaning to words of `question`, by an embedder that embeds single words quickly. A failing
 /// embedder finds none: exact words still count.
-pub(crate) async fn kin(embedder: &dyn Embedder, question: &Question, pool: &[Passage]) -> Kin {
+pub(crate) async fn kin(embedder: &dyn Embedder, question: &Question, pool: &[Reading]) -> Kin {
     if !embedder.embeds_words() {
         return Kin::new();
     }
     let asked: Vec<String> =
         question.content.iter().filter(|word| !word.is_code).map(|word| word.text.clone()).collect();
-    let mut there: HashSet<String> = HashSet::new();
-    for passage in pool {
-        there.extend(surfaces(&passage.text));
-        for above in [&passage.section, &passage.title, &passage.header].into_iter().flatten() {
-            there.extend(surfaces(above));
-        }
-    }
-    let mut there: Vec<String> = there.into_iter().collect();
+    let there: HashSet<&String> = pool.iter().flat_map(Reading::surfaces).collect();
+    let mut there: Vec<String> = there.into_iter().cloned().collect();
     there.sort_unstable();
     there.truncate(WORDS);
     let (Ok(asked_vectors), Ok(vectors)) = (embedder.passages(&asked).await, embedder.passages(&there).await) else {

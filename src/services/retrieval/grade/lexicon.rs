@@ -7,7 +7,7 @@ use crate::{
     text::{
         fold,
         question::{Content, Question},
-        terms::{analyse, term_id},
+        terms::{analyse_folded, term_id},
         words::{is_han, is_stop, words},
     },
 };
@@ -26,7 +26,7 @@ pub(crate) struct Weighted {
 /// What a word of the turn before weighs beside one of the question itself.
 const BORROWED: f32 = 0.5;
 
-/// What a word that fits any document weighs beside others.
+/// What a word that fits any document, and a light verb, weighs beside others.
 const GENERIC_WEIGHT: f32 = 0.3;
 /// Words that fit any document: "each product" asks about no word "product".
 const GENERIC: &[&str] = &[
@@ -81,6 +81,13 @@ const GENERIC: &[&str] = &[
     "包括",
 ];
 
+/// Verbs that lend a noun their form and say little themselves: "set up", "get a refund", "进行检查".
+const LIGHT: &[&str] = &[
+    "set", "sets", "get", "gets", "getting", "got", "make", "makes", "making", "made", "take", "takes", "taking",
+    "took", "taken", "give", "gives", "giving", "gave", "given", "put", "puts", "putting", "go", "goes", "going",
+    "went", "done", "let", "use", "uses", "used", "using", "进行", "得到", "获得", "作出", "做出", "使用", "采取",
+];
+
 /// Gives each content word its weight.
 pub(crate) fn weigh(question: &Question, stats: &TermStats) -> Vec<Weighted> {
     question
@@ -96,7 +103,8 @@ pub(crate) fn weigh(question: &Question, stats: &TermStats) -> Vec<Weighted> {
 
 fn share_of(word: &Content) -> f32 {
     let generic = GENERIC.contains(&word.text.as_str()) || GENERIC.contains(&word.text.trim_end_matches('s'));
-    (if generic { GENERIC_WEIGHT } else { 1.0 }) * (if word.is_borrowed { BORROWED } else { 1.0 })
+    let light = LIGHT.contains(&word.text.as_str());
+    (if generic || light { GENERIC_WEIGHT } else { 1.0 }) * (if word.is_borrowed { BORROWED } else { 1.0 })
 }
 
 /// How near in meaning words of the passages are to words of the question, as far as they are near at all: question
@@ -111,11 +119,7 @@ pub(crate) struct Vocabulary {
     surfaces: HashSet<String>,
 }
 
-/// The words of a text that carry meaning, folded, each once.
-pub(crate) fn surfaces(text: &str) -> HashSet<String> {
-    surfaces_of(&fold(text))
-}
-
+/// The words of a folded text that carry meaning, each once.
 fn surfaces_of(folded: &str) -> HashSet<String> {
     words(folded)
         .into_iter()
@@ -130,12 +134,24 @@ impl Vocabulary {
     pub(crate) fn read(text: &str) -> Self {
         let folded = fold(text);
         let surfaces = surfaces_of(&folded);
-        Self { folded, terms: analyse(text).into_iter().map(|term| term.text).collect(), surfaces }
+        let terms = analyse_folded(&folded).into_iter().map(|term| term.text).collect();
+        Self { folded, terms, surfaces }
     }
 
-    /// As [`holds`](Self::holds); a word that is not there counts by the nearest in meaning that is.
-    pub(crate) fn holds_kin(&self, word: &Content, kin: &Kin) -> f32 {
-        let there = self.holds(word);
+    /// Several texts as one.
+    pub(crate) fn of_all<'v>(parts: impl IntoIterator<Item = &'v Self>) -> Self {
+        let mut all = Self::default();
+        for part in parts {
+            all.folded.push_str(&part.folded);
+            all.folded.push('\n');
+            all.terms.extend(part.terms.iter().cloned());
+            all.surfaces.extend(part.surfaces.iter().cloned());
+        }
+        all
+    }
+
+    /// How far a word that the text holds by `there` is met by the nearest in meaning.
+    pub(crate) fn near(&self, word: &Content, kin: &Kin, there: f32) -> f32 {
         if there >= 1.0 || word.is_code {
             return there;
         }
@@ -190,6 +206,11 @@ impl Vocabulary {
         #[expect(clippy::cast_precision_loss, reason = "a few hundred terms")]
         let share = if union == 0 { 0.0 } else { common as f32 / union as f32 };
         share
+    }
+
+    /// All words as they are written, folded, stop words and codes aside.
+    pub(crate) fn surfaces(&self) -> impl Iterator<Item = &String> {
+        self.surfaces.iter()
     }
 
     /// All terms.

@@ -4,13 +4,17 @@ pub(crate) mod answers;
 pub(crate) mod builtin;
 pub(crate) mod choices;
 pub(crate) mod given;
+pub(crate) mod judges;
 pub(crate) mod kin;
 pub(crate) mod lexicon;
 pub(crate) mod model;
+pub(crate) mod reading;
+pub(crate) mod rows;
 pub(crate) mod separate;
 pub(crate) mod siblings;
 pub(crate) mod support;
 pub(crate) mod tables;
+pub(crate) mod unnamed;
 pub(crate) mod weights;
 
 #[cfg(test)]

@@ -24,9 +24,10 @@ use super::{
 
 /// Parallel documents that answer differently.
 pub(crate) fn open_documents(
-    case: &Case<'_>,
+    case: &Case,
     known: &[(Facet, Vec<Value>)],
     candidates: &[&Support],
+    supports: &[Support],
     judged: &mut Judged,
 ) -> Option<Open> {
     let naming: HashSet<String> = known
@@ -42,7 +43,7 @@ pub(crate) fn open_documents(
         .iter()
         .map(|support| {
             let text = case.pool[support.leaf].text.get(support.window.clone()).unwrap_or_default();
-            Said::read(support, text, case.question.wants)
+            Said::read(support, &case.readings[support.leaf], text, case.question.wants)
         })
         .collect();
     let group = groups(&said, &naming);
@@ -82,7 +83,7 @@ pub(crate) fn open_documents(
     let listed: Vec<Candidate> = values
         .iter()
         .zip(labels)
-        .map(|(value, label)| Candidate { label, ..candidate(case, value, &parallel, &judged.supports) })
+        .map(|(value, label)| Candidate { label, ..candidate(case, value, &parallel, supports) })
         .collect();
     // Of equals the first: the best leaf's.
     let heaviest = listed.iter().reduce(|best, next| if next.mass > best.mass { next } else { best })?.clone();
@@ -98,7 +99,7 @@ pub(crate) fn open_documents(
     let is_product =
         facet == Facet::Subject && parallel.iter().any(|support| is_about_product(&case.pool[support.leaf]));
     let slot = Slot { facet, is_product, name: None };
-    let question = choices::question(case.lang, Route::ScopeSelect, &slot, options, case.asked, case.rewrites);
+    let question = choices::question(case.lang, Route::ScopeSelect, &slot, options, &case.asked, case.rewrites);
     let open = OpenQuestion { question, assumption: Some(assuming(case.lang, &heaviest.label)), rules_out, best_share };
     Some((Ambiguity::MultipleCandidates, open, format!("{} candidates answer differently", values.len())))
 }
@@ -113,7 +114,7 @@ const ALIKE: f32 = 0.25;
 
 /// Candidates that speak of the same matter as the best one: siblings of it with as much of the question in them, under
 /// the same heading or in much the same words.
-fn parallel<'s>(case: &Case<'_>, candidates: &[&'s Support], naming: &HashSet<String>) -> Vec<&'s Support> {
+fn parallel<'s>(case: &Case, candidates: &[&'s Support], naming: &HashSet<String>) -> Vec<&'s Support> {
     let Some(best) = candidates.first() else { return Vec::new() };
     candidates
         .iter()
@@ -122,7 +123,7 @@ fn parallel<'s>(case: &Case<'_>, candidates: &[&'s Support], naming: &HashSet<St
         .collect()
 }
 
-fn is_parallel(case: &Case<'_>, best: &Support, other: &Support, naming: &HashSet<String>) -> bool {
+fn is_parallel(case: &Case, best: &Support, other: &Support, naming: &HashSet<String>) -> bool {
     let (top, passage) = (&case.pool[best.leaf], &case.pool[other.leaf]);
     let (own, theirs) = (&best.features, &other.features);
     // Words cannot be compared across languages: there nearness in meaning has to be alike.
@@ -150,7 +151,7 @@ fn innermost(path: &str) -> String {
 
 /// The facet that tells the answers apart, with its values among the parallel candidates.
 fn separating(
-    case: &Case<'_>,
+    case: &Case,
     known: &[(Facet, Vec<Value>)],
     parallel: &[&Support],
     group: &[usize],
@@ -233,7 +234,7 @@ fn gain(pairs: &[(usize, usize, f32)]) -> f32 {
     1.0 - left / whole
 }
 
-fn candidate(case: &Case<'_>, value: &Value, parallel: &[&Support], supports: &[Support]) -> Candidate {
+fn candidate(case: &Case, value: &Value, parallel: &[&Support], supports: &[Support]) -> Candidate {
     let inside = |support: &Support| value.documents.contains(&case.pool[support.leaf].document_id);
     let leaves = supports.iter().filter(|support| inside(support) && support.score >= weights::CANDIDATE).count();
     Candidate {
@@ -251,7 +252,7 @@ fn candidate(case: &Case<'_>, value: &Value, parallel: &[&Support], supports: &[
 
 /// Whether the question itself names two or more values of one facet, among those that `counts` lets count: then it
 /// asks about each of them.
-pub(crate) fn names_several(case: &Case<'_>, known: &[(Facet, Vec<Value>)], counts: impl Fn(&Value) -> bool) -> bool {
+pub(crate) fn names_several(case: &Case, known: &[(Facet, Vec<Value>)], counts: impl Fn(&Value) -> bool) -> bool {
     let Some(asked) = case.given.question.first() else { return false };
     known.iter().any(|(_, values)| {
         values.iter().filter(|value| counts(value)).filter(|value| asked.names(value, values)).count() >= 2
@@ -259,7 +260,7 @@ pub(crate) fn names_several(case: &Case<'_>, known: &[(Facet, Vec<Value>)], coun
 }
 
 /// The one value that the conversation is about, and the documents of the others.
-fn said_before(case: &Case<'_>, values: &[Value]) -> Option<(String, BTreeSet<DocumentId>)> {
+fn said_before(case: &Case, values: &[Value]) -> Option<(String, BTreeSet<DocumentId>)> {
     for mention in &case.given.before {
         let (named, others): (Vec<&Value>, Vec<&Value>) = values.iter().partition(|value| mention.names(value, values));
         if let [only] = named.as_slice() {
@@ -272,11 +273,7 @@ fn said_before(case: &Case<'_>, values: &[Value]) -> Option<(String, BTreeSet<Do
     None
 }
 
-fn per_value(
-    case: &Case<'_>,
-    known: &[(Facet, Vec<Value>)],
-    parallel: &[&Support],
-) -> Vec<(String, BTreeSet<DocumentId>)> {
+fn per_value(case: &Case, known: &[(Facet, Vec<Value>)], parallel: &[&Support]) -> Vec<(String, BTreeSet<DocumentId>)> {
     let documents: BTreeSet<DocumentId> = parallel.iter().map(|support| case.pool[support.leaf].document_id).collect();
     known
         .iter()
@@ -292,7 +289,7 @@ fn per_value(
 }
 
 /// Sentences that are alike but for their numbers or a negation contradict each other.
-fn contradicts(case: &Case<'_>, parallel: &[&Support], group: &[usize], naming: &HashSet<String>) -> bool {
+fn contradicts(case: &Case, parallel: &[&Support], group: &[usize], naming: &HashSet<String>) -> bool {
     let numeric = !case.question.wants.quantities().is_empty();
     (1..parallel.len()).any(|other| {
         group[other] != group[0] && numeric && parallel[0].words.likeness(&parallel[other].words, naming) >= 0.5

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// Where the question names a product (place, edition), its siblings are out.
-pub(crate) fn ruled_out_by_name(case: &Case<'_>, known: &[(Facet, Vec<Value>)]) -> BTreeSet<DocumentId> {
+pub(crate) fn ruled_out_by_name(case: &Case, known: &[(Facet, Vec<Value>)]) -> BTreeSet<DocumentId> {
     let mut out = BTreeSet::new();
     for (facet, values) in known.iter().filter(|(facet, _)| *facet != Facet::Document) {
         // The nearest text that names any decides: "and the Borealis?" after a question about the Aurora.
@@ -33,13 +33,13 @@ pub(crate) fn ruled_out_by_name(case: &Case<'_>, known: &[(Facet, Vec<Value>)]) 
         for value in values.iter().filter(|value| !named.iter().any(|named| named.key == value.key)) {
             for document in value.documents.difference(&inside) {
                 let is_sibling = inside.iter().any(|other| {
-                    let (Some(a), Some(b)) = (first_of(case.pool, *document), first_of(case.pool, *other)) else {
+                    let (Some(a), Some(b)) = (first_of(&case.pool, *document), first_of(&case.pool, *other)) else {
                         return false;
                     };
                     siblings(a, b)
                 });
                 if is_sibling
-                    || *facet == Facet::Edition && inside.iter().any(|other| same_series(case.pool, *document, *other))
+                    || *facet == Facet::Edition && inside.iter().any(|other| same_series(&case.pool, *document, *other))
                 {
                     out.insert(*document);
                 }
@@ -50,7 +50,7 @@ pub(crate) fn ruled_out_by_name(case: &Case<'_>, known: &[(Facet, Vec<Value>)]) 
 }
 
 /// Among editions of one text only the newest in force speaks: its name, and the documents that it replaces.
-pub(crate) fn newest_edition(case: &Case<'_>, candidates: &[&Support]) -> (Option<String>, BTreeSet<DocumentId>) {
+pub(crate) fn newest_edition(case: &Case, candidates: &[&Support]) -> (Option<String>, BTreeSet<DocumentId>) {
     let mut superseded = BTreeSet::new();
     let mut named = None;
     for (at, support) in candidates.iter().enumerate() {
@@ -61,11 +61,11 @@ pub(crate) fn newest_edition(case: &Case<'_>, candidates: &[&Support]) -> (Optio
             .enumerate()
             .filter(|(other, _)| *other != at)
             .map(|(_, other)| &case.pool[other.leaf])
-            .filter(|other| same_series(case.pool, passage.document_id, other.document_id))
+            .filter(|other| same_series(&case.pool, passage.document_id, other.document_id))
             .filter_map(|other| edition_rank(other).map(|rank| (other, rank)))
             .filter(|(_, other)| *other != rank)
             .collect();
-        let in_force = |rank: &(String, f64)| rank.0.as_str() <= case.today;
+        let in_force = |rank: &(String, f64)| rank.0.as_str() <= case.today.as_str();
         let newer_in_force = series.iter().any(|(_, other)| in_force(other) && *other > rank);
         let others_in_force = series.iter().any(|(_, other)| in_force(other));
         if newer_in_force || (!in_force(&rank) && others_in_force) {

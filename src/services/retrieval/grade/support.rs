@@ -1,20 +1,21 @@
 //! How well a leaf supports an answer: its best window of one to three sentences (or one row of a table), described by a
 //! few numbers, and one score from them.
 
-use std::{collections::HashSet, ops::Range};
+use std::ops::Range;
 
 use crate::{
     domain::evidence::Passage,
     text::{
+        fold,
         lang::{Lang, detect},
-        quantities::{Kind, Quantity, quantities},
+        quantities::{Kind, Quantity},
         question::{Question, Wants},
-        sentences::{is_row, sentences},
     },
 };
 
 use super::{
     lexicon::{Kin, Vocabulary, Weighted},
+    reading::Reading,
     weights,
 };
 
@@ -40,6 +41,8 @@ pub(crate) struct Features {
     pub lexical: f32,
     /// Share of the question's weight in the whole leaf beyond the window: a thing spread over a passage.
     pub spread: f32,
+    /// The largest share of the question's weight that one word carries which neither leaf nor headings hold, or mean.
+    pub gap: f32,
 }
 
 /// A leaf with what it says to the question.
@@ -73,85 +76,85 @@ pub(crate) struct Frame<'a> {
     pub names_several: bool,
 }
 
+/// How far a text holds each word of the question.
+struct Held {
+    /// The word itself.
+    itself: Vec<f32>,
+    /// The word or the nearest in meaning.
+    near: Vec<f32>,
+}
+
+impl Held {
+    fn by(words: &Vocabulary, frame: &Frame<'_>) -> Self {
+        let itself: Vec<f32> = frame.weighted.iter().map(|weighted| words.holds(&weighted.word)).collect();
+        let near = frame
+            .weighted
+            .iter()
+            .zip(&itself)
+            .map(|(weighted, there)| words.near(&weighted.word, frame.kin, *there))
+            .collect();
+        Self { itself, near }
+    }
+
+    /// What any of `parts` holds.
+    fn any<'h>(parts: impl Iterator<Item = &'h Self> + Clone, word: usize) -> (f32, f32) {
+        let best = |of: fn(&Self) -> &Vec<f32>| parts.clone().map(|part| of(part)[word]).fold(0.0, f32::max);
+        (best(|held| &held.itself), best(|held| &held.near))
+    }
+}
+
 /// Judges one leaf.
-pub(crate) fn support(frame: &Frame<'_>, leaf: usize, passage: &Passage) -> Support {
+pub(crate) fn support(frame: &Frame<'_>, leaf: usize, passage: &Passage, reading: &Reading) -> Support {
     let text = &passage.text;
-    let context = context(passage);
-    let whole = Vocabulary::read(text);
-    let heading = Vocabulary::read(innermost(passage));
-    let parts = sentences(text);
-    let read: Vec<Vocabulary> = parts.iter().map(|range| Vocabulary::read(slice(text, range))).collect();
-    let found = quantities(text);
+    let above = Held::by(&reading.above, frame);
+    let heading = Held::by(&reading.heading, frame);
+    let parts = &reading.sentences;
+    let held: Vec<Held> = parts.iter().map(|part| Held::by(&part.words, frame)).collect();
 
     let mut best: Option<(f32, Range<usize>, Features)> = None;
     for first in 0..parts.len() {
-        let row = is_row(slice(text, &parts[first]));
-        for last in first..parts.len().min(first + if row { 1 } else { 3 }) {
-            if last > first && is_row(slice(text, &parts[last])) {
+        let longest = if parts[first].is_row { 1 } else { 3 };
+        for last in first..parts.len().min(first + longest) {
+            if last > first && parts[last].is_row {
                 break;
             }
-            let window = parts[first].start..parts[last].end;
-            let features = describe(frame, &read[first..=last], &context, &heading, &window, text, &found);
+            let window = parts[first].range.start..parts[last].range.end;
+            let (cover, focus) = shares(frame, &held[first..=last], &above, &heading);
+            let kind = kind(frame.question, slice(text, &window), reading.quantities_in(&window));
             #[expect(clippy::cast_precision_loss, reason = "at most three sentences")]
             let length = (last - first) as f32;
-            let value = 2.0 * features.focus + features.cover + 0.5 * features.kind - 0.06 * length;
+            let value = 2.0 * focus + cover + 0.5 * kind - 0.06 * length;
             if best.as_ref().is_none_or(|(known, ..)| *known < value) {
-                best = Some((value, window, features));
+                best = Some((value, first..last + 1, Features { cover, focus, kind, ..Features::default() }));
             }
         }
     }
-    let (_, window, mut features) = best.unwrap_or((0.0, 0..text.len(), Features::default()));
-    complete(frame, passage, &whole, &context, &mut features);
-    let crosses = crosses(frame.question.lang, text);
+    let (_, chosen, mut features) = best.unwrap_or_default();
+    let window = match (parts.get(chosen.start), chosen.end.checked_sub(1).and_then(|last| parts.get(last))) {
+        (Some(first), Some(last)) => first.range.start..last.range.end,
+        _ => 0..text.len(),
+    };
+    complete(frame, passage, reading, &held, &above, &mut features);
+    let crosses =
+        frame.question.lang != reading.lang && frame.question.lang != Lang::Other && reading.lang != Lang::Other;
     let score = if crosses { weights::across(&features) } else { weights::within(&features) };
     // Across languages little else tells a near miss: where a quantity is asked for, one has to be there.
     let score = if crosses && features.kind == 0.0 { score * LACKS_KIND } else { score };
-    let answers = answers(frame, text, &window, &found);
-    Support { leaf, words: Vocabulary::read(slice(text, &window)), window, answers, crosses, features, score }
+    let words = Vocabulary::of_all(parts.get(chosen).unwrap_or_default().iter().map(|part| &part.words));
+    let answers = answers(frame, text, &window, reading);
+    Support { leaf, words, window, answers, crosses, features, score }
 }
 
 fn slice<'t>(text: &'t str, range: &Range<usize>) -> &'t str {
     text.get(range.clone()).unwrap_or_default()
 }
 
-fn innermost(passage: &Passage) -> &str {
-    passage.section.as_deref().and_then(|path| path.rsplit(" > ").next()).unwrap_or_default()
-}
-
-/// Headings, title, file name, subject and table header: what stands above a leaf.
-fn context(passage: &Passage) -> Vocabulary {
-    let mut above = String::new();
-    for part in [
-        passage.section.as_deref(),
-        passage.header.as_deref(),
-        passage.title.as_deref(),
-        Some(passage.filename.as_str()),
-        passage.facets.subject.as_deref(),
-        passage.facets.place.as_deref(),
-        passage.facets.edition.as_deref(),
-    ]
-    .into_iter()
-    .flatten()
-    {
-        above.push_str(&part.replace(['_', '.'], " "));
-        above.push('\n');
-    }
-    Vocabulary::read(&above)
-}
-
-fn describe(
-    frame: &Frame<'_>,
-    sentences: &[Vocabulary],
-    context: &Vocabulary,
-    heading: &Vocabulary,
-    window: &Range<usize>,
-    text: &str,
-    found: &[Quantity],
-) -> Features {
+/// `cover` and `focus` of a window.
+fn shares(frame: &Frame<'_>, window: &[Held], above: &Held, heading: &Held) -> (f32, f32) {
     let (mut all, mut covered, mut focus_all, mut focused) = (0.0_f32, 0.0_f32, 0.0_f32, 0.0_f32);
-    for weighted in frame.weighted {
-        let inside = sentences.iter().map(|sentence| sentence.holds_kin(&weighted.word, frame.kin)).fold(0.0, f32::max);
-        let above = context.holds_kin(&weighted.word, frame.kin);
+    for (word, weighted) in frame.weighted.iter().enumerate() {
+        let (_, inside) = Held::any(window.iter(), word);
+        let above = above.near[word];
         if frame.names_several && weighted.is_facet && inside.max(above) < 0.5 {
             continue;
         }
@@ -159,60 +162,75 @@ fn describe(
         covered += weighted.weight * inside.max(above);
         if !weighted.is_facet {
             focus_all += weighted.weight;
-            focused += weighted.weight * inside.max(0.9 * heading.holds_kin(&weighted.word, frame.kin));
+            focused += weighted.weight * inside.max(0.9 * heading.near[word]);
         }
     }
-    Features {
-        cover: share(covered, all),
-        focus: share(focused, focus_all),
-        kind: kind(frame.question.wants, window, text, found),
-        ..Features::default()
-    }
+    (share(covered, all), share(focused, focus_all))
 }
 
 fn share(part: f32, whole: f32) -> f32 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-fn kind(wants: Wants, window: &Range<usize>, text: &str, found: &[Quantity]) -> f32 {
-    let kinds = wants.quantities();
+/// Words that give a reason.
+const CAUSES: [&str; 12] =
+    ["because", "due to", "since", "therefore", "so that", "owing", "result", "reason", "因为", "由于", "因此", "导致"];
+
+/// Whether `window` holds an answer of the kind that `question` wants, as far as its form tells.
+fn kind<'q>(question: &Question, window: &str, mut quantities: impl Iterator<Item = &'q Quantity>) -> f32 {
+    let kinds = question.wants.quantities();
     if !kinds.is_empty() {
-        let there = found.iter().any(|quantity| {
-            window.start <= quantity.start && quantity.end <= window.end && kinds.contains(&quantity.kind)
-        });
-        return if there { 1.0 } else { 0.0 };
+        return if quantities.any(|quantity| kinds.contains(&quantity.kind)) { 1.0 } else { 0.0 };
     }
-    const CAUSES: [&str; 12] = [
-        "because",
-        "due to",
-        "since",
-        "therefore",
-        "so that",
-        "owing",
-        "result",
-        "reason",
-        "因为",
-        "由于",
-        "因此",
-        "导致",
-    ];
-    if wants == Wants::Reason {
-        let folded = slice(text, window).to_lowercase();
-        return if CAUSES.iter().any(|cause| folded.contains(cause)) { 1.0 } else { 0.25 };
+    match question.wants {
+        Wants::Reason => {
+            let folded = window.to_lowercase();
+            if CAUSES.iter().any(|cause| folded.contains(cause)) { 1.0 } else { 0.25 }
+        }
+        // Only scripts with capitals show their names.
+        Wants::Person | Wants::Place if detect(window) == Lang::En => {
+            if says_other_name(question, window) {
+                1.0
+            } else {
+                0.0
+            }
+        }
+        _ => 0.5,
     }
-    0.5
 }
 
-fn complete(frame: &Frame<'_>, passage: &Passage, whole: &Vocabulary, context: &Vocabulary, features: &mut Features) {
+/// Whether `window` holds a name, inside a sentence, that the question does not say.
+fn says_other_name(question: &Question, window: &str) -> bool {
+    let mut begins = true;
+    for word in window.split_whitespace() {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let is_name = !begins && bare.chars().count() >= 2 && bare.starts_with(char::is_uppercase);
+        if is_name && !question.folded.contains(&fold(bare)) {
+            return true;
+        }
+        begins = word.ends_with(['.', '?', '!', ':', '|']);
+    }
+    false
+}
+
+fn complete(
+    frame: &Frame<'_>,
+    passage: &Passage,
+    reading: &Reading,
+    held: &[Held],
+    above: &Held,
+    features: &mut Features,
+) {
     let (mut all, mut spread, mut names, mut unnamed) = (0.0_f32, 0.0_f32, 0.0_f32, 0.0_f32);
-    for weighted in frame.weighted {
-        let there = whole.holds(&weighted.word).max(context.holds(&weighted.word));
+    let mut heaviest_gap = 0.0_f32;
+    for (word, weighted) in frame.weighted.iter().enumerate() {
+        let (there, near) = Held::any(held.iter().chain([above]), word);
         if frame.names_several && weighted.is_facet && there < 0.5 {
             continue;
         }
         all += weighted.weight;
-        spread += weighted.weight
-            * whole.holds_kin(&weighted.word, frame.kin).max(context.holds_kin(&weighted.word, frame.kin));
+        spread += weighted.weight * near;
+        heaviest_gap = heaviest_gap.max(weighted.weight * (1.0 - near));
         if weighted.word.is_borrowed {
             continue;
         }
@@ -223,19 +241,20 @@ fn complete(frame: &Frame<'_>, passage: &Passage, whole: &Vocabulary, context: &
         let numeral = weighted.word.text.bytes().any(|byte| byte.is_ascii_digit());
         if (weighted.word.is_code || numeral)
             && there < 0.5
-            && !says_quantity(frame.question, passage, &weighted.word.text)
+            && !says_quantity(frame.question, reading, &weighted.word.text)
         {
             features.missing = 1.0;
         }
     }
     features.spread = share(spread, all) - features.cover;
+    features.gap = share(heaviest_gap, all);
     features.nameless = share(unnamed, names);
     features.dense = passage.dense_score.unwrap_or(0.0);
     features.lexical = passage.lexical_score.unwrap_or(0.0);
 }
 
 /// Whether a numeral of the question stands in the leaf in another spelling ("24 months" for "two years").
-fn says_quantity(question: &Question, passage: &Passage, numeral: &str) -> bool {
+fn says_quantity(question: &Question, reading: &Reading, numeral: &str) -> bool {
     let meant: Vec<&Quantity> = question
         .quantities
         .iter()
@@ -244,17 +263,11 @@ fn says_quantity(question: &Question, passage: &Passage, numeral: &str) -> bool 
     if meant.is_empty() {
         return false;
     }
-    let there: HashSet<String> = quantities(&passage.text).into_iter().map(|quantity| quantity.key).collect();
-    meant.iter().any(|quantity| there.iter().any(|key| key.starts_with(quantity.key.as_str())))
-}
-
-fn crosses(lang: Lang, text: &str) -> bool {
-    let other = detect(text);
-    lang != other && lang != Lang::Other && other != Lang::Other
+    meant.iter().any(|quantity| reading.quantities.iter().any(|other| other.key.starts_with(quantity.key.as_str())))
 }
 
 /// The quantities of the wanted kinds inside the window, nearest to a word of the question first.
-fn answers(frame: &Frame<'_>, text: &str, window: &Range<usize>, found: &[Quantity]) -> Vec<Quantity> {
+fn answers(frame: &Frame<'_>, text: &str, window: &Range<usize>, reading: &Reading) -> Vec<Quantity> {
     let kinds = frame.question.wants.quantities();
     let lower = text.to_lowercase();
     // Lower-casing may move bytes in rare scripts; then nearness is not used.
@@ -272,9 +285,8 @@ fn answers(frame: &Frame<'_>, text: &str, window: &Range<usize>, found: &[Quanti
     } else {
         Vec::new()
     };
-    let mut inside: Vec<(usize, Quantity)> = found
-        .iter()
-        .filter(|quantity| window.start <= quantity.start && quantity.end <= window.end)
+    let mut inside: Vec<(usize, Quantity)> = reading
+        .quantities_in(window)
         .filter(|quantity| kinds.contains(&quantity.kind))
         .map(|quantity| {
             let near =

@@ -128,7 +128,9 @@ fn assemble(mut block: Vec<Vec<String>>, ruled: Option<usize>, header: Option<&s
     let columns = (0..width).map(|column| pieces(column).map(String::as_str).collect::<Vec<_>>().join(" ")).collect();
     let dates = (0..width)
         .map(|column| {
-            pieces(column).find(|cell| quantities(cell).iter().any(|found| found.kind == Kind::Date)).cloned()
+            // Under "Years ended September 30" the year tells columns apart.
+            let dated = |cell: &&String| quantities(cell).iter().any(|found| found.kind == Kind::Date);
+            pieces(column).find(|cell| Mention::read(cell).says_year()).or_else(|| pieces(column).find(dated)).cloned()
         })
         .collect();
     let rows: Vec<Vec<String>> = block
@@ -309,12 +311,18 @@ fn open_columns(
     if dated.len() < 2 || answers.len() < 2 {
         return None;
     }
-    let says_date =
-        question.quantities.iter().any(|quantity| quantity.kind == Kind::Date) || given.iter().any(Mention::says_date);
+    // "The year ended 31 December" says no year.
+    let by_year = dated.iter().all(|column| Mention::read(&table.columns[*column]).says_year());
+    let says_date = if by_year {
+        given.iter().any(Mention::says_year)
+    } else {
+        question.quantities.iter().any(|quantity| quantity.kind == Kind::Date) || given.iter().any(Mention::says_date)
+    };
     let names_column = weighted.iter().any(|weighted| {
-        dated
-            .iter()
-            .any(|column| fold(&table.columns[*column]).split_whitespace().any(|word| word == weighted.word.text))
+        let named =
+            |column: &&usize| fold(&table.columns[**column]).split_whitespace().any(|word| word == weighted.word.text);
+        let count = dated.iter().filter(named).count();
+        count > 0 && count < dated.len()
     });
     if says_date || names_column {
         return None;

@@ -17,9 +17,12 @@ use super::support::Features;
 /// Names this set of numbers in traces.
 pub(crate) const VERSION: &str = "builtin-1";
 
-/// bias, cover, focus, kind, missing, nameless, dense, lexical, spread
-const WITHIN: [f32; 9] = [-4.15, 1.92, 2.45, 0.71, -1.35, -1.27, 1.64, 1.57, 0.27];
-const ACROSS: [f32; 9] = [-3.3, 2.68, 1.75, 0.91, -0.47, -1.28, 4.49, 0.0, 0.0];
+/// How many features there are.
+pub(crate) const COUNT: usize = 9;
+
+/// bias, cover, focus, kind, missing, nameless, dense, lexical, spread, gap
+const WITHIN: [f32; COUNT + 1] = [-4.15, 1.92, 2.45, 0.71, -1.35, -1.27, 1.64, 1.57, 0.27, 0.0];
+const ACROSS: [f32; COUNT + 1] = [-3.3, 2.68, 1.75, 0.91, -0.47, -1.28, 4.49, 0.0, 0.0, 0.0];
 
 /// How likely a leaf in the question's language answers it.
 pub(crate) fn within(features: &Features) -> f32 {
@@ -32,7 +35,7 @@ pub(crate) fn across(features: &Features) -> f32 {
 }
 
 /// The features in the order of the weights.
-pub(crate) const fn vector(features: &Features) -> [f32; 8] {
+pub(crate) const fn vector(features: &Features) -> [f32; COUNT] {
     [
         features.cover,
         features.focus,
@@ -42,10 +45,11 @@ pub(crate) const fn vector(features: &Features) -> [f32; 8] {
         features.dense,
         features.lexical,
         features.spread,
+        features.gap,
     ]
 }
 
-fn logistic(weights: &[f32; 9], features: &Features) -> f32 {
+fn logistic(weights: &[f32; COUNT + 1], features: &Features) -> f32 {
     let sum: f32 = weights[1..].iter().zip(vector(features)).map(|(weight, feature)| weight * feature).sum();
     1.0 / (1.0 + (-(weights[0] + sum)).exp())
 }

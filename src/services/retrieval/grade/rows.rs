@@ -1,0 +1,82 @@
+//! What a question leaves open in a table of the best document, and the question that follows from it.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    domain::{
+        evidence::{Ambiguity, Passage, Route},
+        hitl::Facet,
+    },
+    text::{
+        question::{Breadth, Wants},
+        sentences::is_row,
+    },
+};
+
+use super::{
+    super::facets::document_label,
+    builtin::{Case, Open, OpenQuestion},
+    choices::{self, Candidate, Slot},
+    lexicon::{Vocabulary, Weighted},
+    support::Support,
+    tables,
+};
+
+/// Rows or periods of a table that the question does not tell apart.
+pub(crate) fn open_table(case: &Case, weighted: &[Weighted], candidates: &[&Support]) -> Option<Open> {
+    // What a follow-up points at was settled in the turn before.
+    let is_led = case.question.content.iter().any(|word| word.is_borrowed);
+    if case.question.breadth != Breadth::One || is_led || matches!(case.question.wants, Wants::List | Wants::YesNo) {
+        return None;
+    }
+    let best = candidates.first()?;
+    let top = &case.pool[best.leaf];
+    // The best window must be a row, or stand in a leaf that is mostly table.
+    let rows = top.text.lines().filter(|line| is_row(line)).count();
+    let in_row = is_row(top.text.get(best.window.clone()).unwrap_or_default());
+    if !in_row && rows < 3 {
+        return None;
+    }
+    let leaves: Vec<&Passage> = case.pool.iter().filter(|passage| passage.document_id == top.document_id).collect();
+    let given = case.given.all();
+    for table in tables::tables(&leaves) {
+        let above = Vocabulary::read(&format!(
+            "{}\n{}\n{}",
+            document_label(top).replace(['_', '-'], " "),
+            top.section.as_deref().unwrap_or_default(),
+            top.page_number.as_deref().unwrap_or_default()
+        ));
+        let Some(open) = tables::open(&table, &case.question, weighted, &given, &above) else { continue };
+        let facet = if open.is_period { Facet::Period } else { Facet::Kind };
+        if case.fixed.contains(&facet) {
+            continue;
+        }
+        let total: u32 = open.values.iter().map(|(_, count)| count).sum();
+        let listed: Vec<Candidate> = if open.values.len() > choices::MOST {
+            Vec::new()
+        } else {
+            open.values
+                .iter()
+                .enumerate()
+                .map(|(place, (label, count))| Candidate {
+                    label: label.clone(),
+                    documents: BTreeSet::from([top.document_id]),
+                    leaves: *count,
+                    // The table's own order.
+                    #[expect(clippy::cast_precision_loss, reason = "at most eight")]
+                    mass: 1.0 - place as f32 / 100.0,
+                    filename: top.filename.clone(),
+                })
+                .collect()
+        };
+        let options = choices::options(facet, listed);
+        let slot = Slot { facet, is_product: false, name: open.slot.as_deref() };
+        let question = choices::question(case.lang, Route::Clarify, &slot, options, &case.asked, case.rewrites);
+        #[expect(clippy::cast_precision_loss, reason = "a few rows")]
+        let best_share = 1.0 / total.max(2) as f32;
+        let open = OpenQuestion { question, assumption: None, rules_out: BTreeSet::new(), best_share };
+        let what = if facet == Facet::Period { "several periods" } else { "several rows" };
+        return Some((Ambiguity::MissingSlot, open, format!("{what} of one table match and their values differ")));
+    }
+    None
+}
