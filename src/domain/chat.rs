@@ -71,7 +71,7 @@ pub enum MessageStatus {
 }
 
 impl MessageStatus {
-    /// The word of SQL and of the wire.
+    /// The word of the wire, for logs and sentences.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -223,5 +223,29 @@ impl Message {
             siblings: (0, 1),
             created_at: Millis(1),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::DeserializeOwned;
+
+    use super::*;
+    use crate::domain::{hitl::HitlStatus, run::RunStatus};
+
+    /// The states that the wire calls so.
+    fn read<T: DeserializeOwned>(words: &[&str]) -> Vec<T> {
+        words.iter().map(|word| serde_json::from_value((*word).into()).unwrap()).collect()
+    }
+
+    #[test]
+    fn states_have_one_word_for_logs_and_wire() {
+        let ends = ["completed", "awaiting_input", "stopped", "failed", "interrupted"];
+        let words = [&["running"], &ends[..]].concat();
+        assert_eq!(read(&words).into_iter().map(MessageStatus::as_str).collect::<Vec<_>>(), words);
+        let words = [&["queued", "running"], &ends[..]].concat();
+        assert_eq!(read(&words).into_iter().map(RunStatus::as_str).collect::<Vec<_>>(), words);
+        let words = ["open", "taken", "answered", "dismissed", "superseded", "expired"];
+        assert_eq!(read(&words).into_iter().map(HitlStatus::as_str).collect::<Vec<_>>(), words);
     }
 }

@@ -153,7 +153,7 @@ pub enum HitlStatus {
 }
 
 impl HitlStatus {
-    /// The word of SQL and of the wire.
+    /// The word of the wire, for logs and sentences.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

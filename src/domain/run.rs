@@ -29,7 +29,7 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// The word of SQL and of the wire.
+    /// The word of the wire, for logs and sentences.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
