@@ -9,5 +9,21 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == "extract-worker") {
         return askback::adapters::extract::worker_main();
     }
+    #[cfg(feature = "failpoints")]
+    let _armed = armed();
     cli::run()
+}
+
+/// Points that `FAILPOINTS` names act from here on. `panic(kill)` ends the process on the spot, with nothing unwound,
+/// flushed or told, as `kill -9` would.
+#[cfg(feature = "failpoints")]
+fn armed() -> fail::FailScenario<'static> {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if panic.payload_as_str() == Some("kill") {
+            std::process::abort();
+        }
+        tell(panic);
+    }));
+    fail::FailScenario::setup()
 }

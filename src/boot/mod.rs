@@ -142,6 +142,7 @@ pub struct Node {
     tasks: TaskTracker,
     /// Ends them.
     stop: CancellationToken,
+    /// Time that turns have to end by themselves.
     grace: Duration,
     _lock: Option<std::fs::File>,
 }
@@ -274,7 +275,8 @@ impl Node {
             storage,
             tasks,
             stop,
-            grace: config.server.shutdown,
+            // What is left of it is for telling those who watch.
+            grace: config.server.shutdown * 4 / 5,
             _lock: lock,
         })
     }
@@ -300,17 +302,26 @@ impl Node {
         Ok((listener, bound))
     }
 
-    /// Serves until [`App::shutdown`] is cancelled, and stops everything in order: the doors, the turns, the workers,
-    /// the store.
+    /// Serves until [`App::shutdown`] is cancelled, and stops everything in order: doors and turns together, because
+    /// event streams end when their turns do; then the workers, then the store.
     ///
     /// # Errors
     /// When the listener fails for good.
     pub async fn serve(self, listener: TcpListener, bound: SocketAddr) -> Result<(), BootError> {
         let door = door::keep(&self.app, &self.folder, bound);
-        let served = tokio::select! {
-            served = http::serve(listener, Arc::clone(&self.app)) => served,
-            never = door => match never {},
+        let doors = async {
+            let served = tokio::select! {
+                served = http::serve(listener, Arc::clone(&self.app)) => served,
+                never = door => match never {},
+            };
+            self.app.shutdown.cancel();
+            served
         };
+        let turns = async {
+            self.app.shutdown.cancelled().await;
+            self.app.chat.shutdown(self.grace).await;
+        };
+        let (served, ()) = tokio::join!(doors, turns);
         let closed = self.folder.remove(door::FILE);
         self.stop().await;
         served.map_err(BootError::Serve)?;

@@ -32,7 +32,7 @@ impl Probe {
         let storage = self.storage.ready().await.is_ok();
         let index = self.index.count(&Filter::default()).await.is_ok();
         let mut components = vec![
-            part("storage", "sql", storage, true),
+            part("storage", self.storage.engine(), storage, true),
             part("index", "embedded", index, true),
             part("embedder", &self.embedder, true, true),
         ];

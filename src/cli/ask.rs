@@ -185,15 +185,20 @@ fn show_options(question: &HitlView) -> io::Result<()> {
     }
     output::line("")?;
     for (no, option) in question.option_list.iter().enumerate() {
-        output::line(&format!("  {}. {} ({})", no + 1, option.label, option.evidence_count))?;
+        let passages = if option.evidence_count == 1 { "passage" } else { "passages" };
+        output::line(&format!("  {}. {} ({} {passages})", no + 1, option.label, option.evidence_count))?;
     }
     Ok(())
 }
 
 /// The reply of the person at the terminal; none when they leave.
 fn read_reply() -> io::Result<Option<String>> {
-    output::piece("\n> ")?;
+    output::piece("\nA number or your own words; nothing leaves the question open.\n> ")?;
     let mut line = String::new();
-    io::stdin().lock().read_line(&mut line)?;
+    if io::stdin().lock().read_line(&mut line)? == 0 {
+        // Left with the end-of-file key: nobody has ended the prompt's line.
+        output::line("")?;
+    }
+    output::line("")?;
     Ok(Some(line.trim().to_owned()).filter(|reply| !reply.is_empty()))
 }

@@ -96,7 +96,7 @@ pub const SETTINGS: &[Setting] = &[
         "ASKBACK_SHUTDOWN_SECONDS",
         SECONDS,
         Some("20"),
-        "How long running turns may go on after SIGTERM.",
+        "How long the server may take to end after SIGTERM; running turns may go on for four fifths of it.",
     ),
     row("server.ui_dir", "ASKBACK_UI_DIR", Path, None, "Folder with a web page to serve instead of the built-in one."),
     row("server.sample", "ASKBACK_SAMPLE", Flag, Some("false"), "Index the sample corpus at the first start."),

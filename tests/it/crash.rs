@@ -1,4 +1,12 @@
-//! `kill -9` while an answer streams, and what the next start makes of it.
+//! `kill -9`, and what the next start makes of it: here while an answer streams, in `points` at every named point of a
+//! turn, in `load` whenever.
+
+mod load;
+#[cfg(feature = "failpoints")]
+mod points;
+mod talk;
+
+pub(crate) use self::talk::MANUALS;
 
 use serde_json::{Value, json};
 

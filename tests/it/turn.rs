@@ -31,6 +31,10 @@ on_both_engines! {
     reasoning_is_shown_and_kept_apart,
     a_dense_side_that_fails_costs_no_answer,
     an_end_that_cannot_be_written_is_not_claimed,
+    an_end_is_written_when_the_store_is_back,
+    an_end_whose_commit_was_not_told_is_told,
+    a_turn_whose_accept_was_not_told_holds_nothing,
+    a_stop_waits_for_no_note,
     a_model_that_cannot_be_reached_fails_one_turn_only,
     a_whole_turn_frame_by_frame,
     the_log_replays_byte_by_byte_whatever_was_cut,
@@ -736,4 +740,57 @@ async fn an_end_that_cannot_be_written_is_not_claimed(test: &mut TestStore) {
     harness.faults.heal("finish");
     harness.chat.shutdown(Duration::from_secs(60)).await;
     assert_eq!(harness.history().await, ["Human: hi (completed)", "Ai: Yes. (completed)"]);
+}
+
+async fn an_end_is_written_when_the_store_is_back(test: &mut TestStore) {
+    let harness = Harness::new(test, ScriptedModel::new([says(&["Yes."])]), ScriptedSearch::new([])).await;
+    harness.faults.always("finish", Fault::Fail);
+    let turn = harness.start("hi").await.unwrap();
+    let run = turn.run;
+    turn.finish().await.unwrap_err();
+    harness.faults.heal("finish");
+    // Whoever watches on is told the whole end, by the process that kept it.
+    let frames = harness.log(run).await;
+    assert_eq!(
+        (kinds(&frames), text_of(&frames)),
+        (vec!["rag_step", "session_title", "rag_step", "content", "message"], "Yes.".into())
+    );
+    assert_eq!(harness.history().await, ["Human: hi (completed)", "Ai: Yes. (completed)"]);
+}
+
+async fn an_end_whose_commit_was_not_told_is_told(test: &mut TestStore) {
+    let harness = Harness::new(test, ScriptedModel::new([says(&["Yes."])]), ScriptedSearch::new([])).await;
+    harness.faults.at("finish", 1, Fault::Lose);
+    let result = harness.ask("hi").await;
+    assert_eq!((result.status, result.response.as_str()), (RunStatus::Completed, "Yes."));
+    assert_eq!(harness.history().await, ["Human: hi (completed)", "Ai: Yes. (completed)"]);
+}
+
+async fn a_turn_whose_accept_was_not_told_holds_nothing(test: &mut TestStore) {
+    let harness = Harness::new(test, ScriptedModel::new([]), ScriptedSearch::new([])).await;
+    harness.faults.at("accept", 1, Fault::Lose);
+    assert!(matches!(harness.start("hi").await, Err(StartError::Refused(Refused::Store(_)))));
+    harness.faults.at("accept", 1, Fault::Fail);
+    assert!(matches!(harness.start("never there").await, Err(StartError::Refused(Refused::Store(_)))));
+    harness.chat.shutdown(Duration::from_secs(60)).await;
+    assert_eq!(harness.history().await, ["Human: hi (completed)"]);
+    let session = harness.store.session(harness.user.id, "s1").await.unwrap();
+    assert_eq!(session.running_run, None);
+}
+
+async fn a_stop_waits_for_no_note(test: &mut TestStore) {
+    let harness = Harness::new(test, ScriptedModel::new([says(&["Yes."])]), ScriptedSearch::new([])).await;
+    let (reached, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    harness.faults.at("finish", 1, Fault::Hold { reached: Arc::clone(&reached), go: Arc::clone(&go) });
+    let mut submission = harness.submission("hi");
+    submission.request.on_disconnect = OnDisconnect::Cancel;
+    let turn = harness.chat.start(submission).await.unwrap();
+    reached.notified().await;
+    let read = harness.faults.count("branch");
+    // Its only watcher leaves, which stops it, while its end is already being written.
+    drop(turn);
+    go.notify_one();
+    harness.chat.shutdown(Duration::from_secs(60)).await;
+    assert_eq!(harness.history().await, ["Human: hi (completed)", "Ai: Yes. (completed)"]);
+    assert_eq!(harness.faults.count("branch"), read + 1, "only the test has read the branch since");
 }

@@ -99,6 +99,15 @@ impl Storage {
         }
     }
 
+    /// The name of its engine.
+    #[must_use]
+    pub fn engine(&self) -> &'static str {
+        match &self.0.database {
+            Database::Sqlite { .. } => "sqlite",
+            Database::Postgres(_) => "postgres",
+        }
+    }
+
     /// Whether the store answers, and on SQLite whether its last commit worked.
     ///
     /// # Errors

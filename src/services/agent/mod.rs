@@ -127,6 +127,7 @@ impl Agent<'_> {
         ctx: &ToolContext,
         say: &mut (dyn FnMut(Said) + Send),
     ) -> Result<(), TurnError> {
+        fail::fail_point!("tool:before", |_| Err(TurnError::Internal("failpoint".into())));
         let mut open: FuturesUnordered<_> = calls.into_iter().map(|call| self.call(call, ctx).boxed()).collect();
         while let Some((call, result)) = open.next().await {
             let (status, text, summary, outcome) = match result {
@@ -144,6 +145,7 @@ impl Agent<'_> {
             });
             let effect = run.apply(Event::ToolAnswered { call_id: call.id, text, question, reusable: true });
             effect.answered.iter().for_each(|(call, text)| say(not_carried_out(call, text)));
+            fail::fail_point!("tool:answered", |_| Err(TurnError::Internal("failpoint".into())));
         }
         Ok(())
     }
@@ -169,9 +171,11 @@ pub async fn listen(
     say: &mut (dyn FnMut(Said) + Send),
 ) -> Result<(String, Vec<ToolCall>), TurnError> {
     let mut stream = model.stream(request).await?;
+    fail::fail_point!("model:opened", |_| Err(TurnError::Model(ModelError::Transient("failpoint".into()))));
     let (mut text, mut calls) = (String::new(), Vec::new());
     let mut shown = false;
     while let Some(event) = stream.next().await {
+        fail::fail_point!("model:heard", |_| Err(TurnError::Model(ModelError::Transient("failpoint".into()))));
         match event? {
             ModelEvent::Text(piece) => {
                 if piece.is_empty() {
@@ -197,6 +201,7 @@ pub async fn listen(
             ModelEvent::Call(_) => {}
             ModelEvent::End { finish_reason, usage } => {
                 say(Said::ModelEnded { finish_reason, usage });
+                fail::fail_point!("model:ended", |_| Err(TurnError::Model(ModelError::Transient("failpoint".into()))));
                 return Ok((text, calls));
             }
         }

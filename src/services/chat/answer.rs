@@ -38,6 +38,7 @@ impl Inner {
         // What was typed, not what is stored: chosen options come by id.
         let typed = &scene.request.message;
         let understood = reply::decide(typed, record, scene.request.hitl.as_ref(), self.ports.fast.as_deref()).await;
+        fail::fail_point!("reply:decided", |_| Err(TurnError::Internal("failpoint".into())));
         work.verdict = Some(understood.trace());
         let settle = |settlement| Some((settlement, understood.reason.clone()));
         match understood.verdict {
@@ -82,6 +83,7 @@ impl Inner {
     ) -> Result<Ending, TurnError> {
         let mut context = self.context(scene).await?;
         context.background.given = given;
+        fail::fail_point!("turn:context", |_| Err(TurnError::Internal("failpoint".into())));
         work.told = context.told();
         let prompts = context.prompts(SYSTEM, question, self.config.window_tokens);
         let ctx = self.tool_context(scene, question, context.background, work).await?;

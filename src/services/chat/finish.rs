@@ -1,6 +1,6 @@
 //! The end of a turn: what is written in its one transaction, and the terminal frames that become visible after it.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use super::{
     Inner,
@@ -13,33 +13,32 @@ use crate::domain::{
     error::{StoreError, TurnError},
     event::TurnEvent,
     hitl::Settlement,
+    id::UserId,
     problem::Problem,
 };
 
-/// Tries before the watchers are let go: the turn's end is then still being written, but nobody has to wait for it.
-const PATIENT_TRIES: u32 = 4;
-/// Tries before the run is given up; at its next start the process finds and ends it.
-const TRIES: u32 = 120;
-/// Longest wait between two tries.
-const MAX_PAUSE: Duration = Duration::from_secs(5);
+/// Tries before the watchers are let go: the end then waits for the store, but nobody has to wait for it.
+const TRIES: u32 = 4;
 
 /// What became of the attempt to write a turn's end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Written {
     /// It is durable.
     Yes,
-    /// It is not: another process had ended the run, or the store failed for too long.
+    /// It is not: another process had ended the run.
     No,
+    /// The store did not take it; it is to be written when it does.
+    Late(Box<Finish>),
 }
 
 impl Inner {
     /// Writes the end of a turn and shows it.
-    pub(super) async fn finish(&self, scene: &Scene, live: &Arc<LiveRun>, mut work: Work, ending: Ending) -> Written {
+    pub(super) async fn finish(&self, scene: &Scene, live: &LiveRun, mut work: Work, ending: Ending) -> Written {
         work.transcript.close();
         if matches!(ending, Ending::Asked(_)) {
             work.transcript.reset();
         }
         live.seal().await;
+        fail::fail_point!("turn:sealed");
         let now = self.ports.clock.now();
         let status = ending.status();
         let problem = match &ending {
@@ -56,6 +55,7 @@ impl Inner {
         });
         let result = self.result(scene, &work, &ending);
         let frames = live.close_with(&terminal(&result, problem.as_ref()));
+        fail::fail_point!("turn:closed");
         let transcript = work.transcript;
         let finish = Finish {
             run: scene.run,
@@ -83,34 +83,49 @@ impl Inner {
             frames,
             now,
         };
-        let written = self.write(&finish, live).await;
-        if written == Written::Yes {
-            live.flushed(finish.frames.last_seq);
+        let last_seq = finish.frames.last_seq;
+        let written = self.write(finish, scene.user.id).await;
+        if matches!(written, Written::Yes) {
+            live.flushed(last_seq);
+            fail::fail_point!("turn:shown");
         }
         written
     }
 
-    async fn write(&self, finish: &Finish, live: &LiveRun) -> Written {
+    async fn write(&self, finish: Finish, user: UserId) -> Written {
         let mut pause = Duration::from_millis(50);
         for attempt in 1..=TRIES {
-            let error = match commit(self, finish).await {
+            match commit(self, &finish).await {
                 Ok(()) => return Written::Yes,
+                // A commit whose answer was lost is found done.
+                Err(StoreError::Conflict(_) | StoreError::NotFound) if self.stands(&finish, user).await => {
+                    return Written::Yes;
+                }
                 Err(StoreError::Conflict(_) | StoreError::NotFound) => {
                     tracing::warn!(run_id = %finish.run, "the run was ended elsewhere; what it said is dropped");
                     return Written::No;
                 }
-                Err(error @ StoreError::Unavailable(_)) => error,
-            };
-            tracing::error!(run_id = %finish.run, attempt, %error, "the end of a turn could not be written");
-            if attempt == PATIENT_TRIES {
-                live.end();
+                Err(error @ StoreError::Unavailable(_)) => {
+                    tracing::error!(run_id = %finish.run, attempt, %error, "the end of a turn could not be written");
+                }
             }
-            tokio::select! {
-                () = tokio::time::sleep(pause) => pause = (pause * 4).min(MAX_PAUSE),
-                () = self.closing.cancelled() => return Written::No,
+            if attempt < TRIES {
+                tokio::time::sleep(pause).await;
+                pause *= 4;
             }
         }
-        Written::No
+        Written::Late(Box::new(finish))
+    }
+
+    /// Whether the store holds exactly this end.
+    async fn stands(&self, finish: &Finish, user: UserId) -> bool {
+        let frames = &finish.frames;
+        let Ok(run) = self.ports.chats.run(user, finish.run).await else { return false };
+        if (run.status, run.last_seq) != (finish.status, frames.last_seq) {
+            return false;
+        }
+        let last = self.ports.chats.frames(finish.run, frames.last_seq.saturating_sub(1), 1).await;
+        last.is_ok_and(|batches| batches.iter().any(|batch| batch.lines == frames.lines))
     }
 
     fn result(&self, scene: &Scene, work: &Work, ending: &Ending) -> TurnResult {
@@ -146,7 +161,8 @@ impl Inner {
     }
 }
 
-async fn commit(inner: &Inner, finish: &Finish) -> Result<(), StoreError> {
+/// One try.
+pub(super) async fn commit(inner: &Inner, finish: &Finish) -> Result<(), StoreError> {
     fail::fail_point!("turn:before-finish", |_| Err(StoreError::Unavailable("failpoint".into())));
     inner.ports.chats.finish(finish).await?;
     fail::fail_point!("turn:after-finish");

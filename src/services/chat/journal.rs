@@ -83,6 +83,7 @@ impl Journal {
                         run.flushed(batch.last_seq);
                     }
                 }
+                fail::fail_point!("log:shown", |_| true);
                 true
             }
             Err(error) => {

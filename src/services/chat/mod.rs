@@ -11,6 +11,7 @@ mod finish;
 mod frame;
 mod journal;
 mod labels;
+mod late;
 mod live;
 mod recover;
 pub mod reply;
@@ -37,7 +38,7 @@ pub use self::{
     sessions::Conversation,
     watch::{Turn, Watch},
 };
-use self::{journal::Journal, live::LiveRun};
+use self::{journal::Journal, late::Late, live::LiveRun};
 use crate::{
     domain::{
         chat::{ChatStore, HitlAction, Refused, TurnRequest},
@@ -51,6 +52,9 @@ use crate::{
     },
     services::{agent::registry::Registry, retrieval::Retrieval},
 };
+
+/// How long the store may take, at shutdown, for what is still to be written.
+const LAST_TRY: Duration = Duration::from_secs(10);
 
 /// What the chat service works with.
 pub struct ChatPorts {
@@ -165,6 +169,8 @@ struct Inner {
     owner: String,
     journal: Arc<Journal>,
     live: Mutex<HashMap<RunId, Arc<LiveRun>>>,
+    /// Runs whose ends the store has not taken yet.
+    late: Mutex<Vec<Late>>,
     admission: Arc<Semaphore>,
     tasks: TaskTracker,
     /// The tasks that serve all turns; they end after the last turn.
@@ -196,6 +202,7 @@ impl Chat {
             owner: format!("{}:{}", config.node, config.boot),
             journal: Arc::default(),
             live: Mutex::default(),
+            late: Mutex::default(),
             admission: Arc::new(Semaphore::new(config.max_running)),
             tasks: TaskTracker::new(),
             upkeep: TaskTracker::new(),
@@ -218,6 +225,8 @@ impl Chat {
     /// See [`StartError`].
     pub async fn start(&self, submission: Submission) -> Result<Turn, StartError> {
         self.check(&submission.request).map_err(StartError::Invalid)?;
+        // Held while the turn is not spawned yet, so that `shutdown` either is seen here or waits for the turn.
+        let _starting = self.inner.tasks.token();
         if self.inner.tasks.is_closed() {
             return Err(StartError::Overloaded { retry_after: Duration::from_secs(5) });
         }
@@ -258,12 +267,15 @@ impl Chat {
         if tokio::time::timeout(grace, inner.tasks.wait()).await.is_err() {
             inner.live().values().for_each(|live| live.stop(live::StopReason::Shutdown));
             // Their ends need the store only; should that hang, the next start finds and ends them.
-            if tokio::time::timeout(Duration::from_secs(10), inner.tasks.wait()).await.is_err() {
+            if tokio::time::timeout(LAST_TRY, inner.tasks.wait()).await.is_err() {
                 tracing::error!("some turns could not be ended; the next start ends them");
             }
         }
         inner.upkeep.close();
         inner.closing.cancel();
         inner.upkeep.wait().await;
+        if tokio::time::timeout(LAST_TRY, inner.catch_up()).await.is_err() || !inner.late().is_empty() {
+            tracing::error!("the ends of some turns were not written; the next start ends them as interrupted");
+        }
     }
 }

@@ -48,7 +48,9 @@ impl Inner {
         }
     }
 
-    async fn end_orphan(&self, orphan: Orphan) -> Result<(), StoreError> {
+    /// Ends a run as interrupted, with what its log says was said.
+    pub(super) async fn end_orphan(&self, orphan: Orphan) -> Result<(), StoreError> {
+        fail::fail_point!("recover:before", |_| Err(StoreError::Unavailable("failpoint".into())));
         let mut fold = Fold::default();
         loop {
             let before = fold.seq;
@@ -90,7 +92,9 @@ impl Inner {
             frames: FrameBatch { run: orphan.run, owner: orphan.owner, first_seq: seq, last_seq: seq, lines },
             now: self.ports.clock.now(),
         };
-        self.ports.chats.finish(&finish).await
+        self.ports.chats.finish(&finish).await?;
+        fail::fail_point!("recover:after", |_| Err(StoreError::Unavailable("failpoint".into())));
+        Ok(())
     }
 }
 

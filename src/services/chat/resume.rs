@@ -56,6 +56,7 @@ impl Inner {
         };
         let began = Instant::now();
         let Found { finding, trace } = self.ports.retrieval.resume(&record, taken.round, &ask, &asked).await?;
+        fail::fail_point!("resume:retrieved", |_| Err(TurnError::Internal("failpoint".into())));
         work.transcript.retrieval += began.elapsed();
         work.transcript.trace = Some(Box::new(trace));
         match finding {

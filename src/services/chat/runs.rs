@@ -119,6 +119,7 @@ impl Inner {
                 () = tokio::time::sleep(BEAT) => {}
             }
             beat = beat.wrapping_add(1);
+            self.catch_up().await;
             if beat.is_multiple_of(BEATS_PER_LEASE) {
                 self.beat().await;
                 self.recover().await;

@@ -14,6 +14,7 @@ use super::{
     Inner, StartError, Submission, Turn, Watch, context,
     finish::Written,
     labels::{self, Labels},
+    late::{Late, LateEnd},
     live::{LiveRun, StopReason},
     title::title,
     transcript::{Sink, Transcript},
@@ -21,7 +22,7 @@ use super::{
 use crate::{
     domain::{
         chat::{Accept, Accepted, Idempotency, Refused, TurnRequest},
-        error::TurnError,
+        error::{StoreError, TurnError},
         event::TurnEvent,
         hitl::{HitlView, NewPending, Settlement},
         id::{MessageId, RunId, SessionId},
@@ -120,10 +121,16 @@ impl Inner {
             if reply.is_closed() {
                 return;
             }
+            fail::fail_point!("turn:begun");
             let accept = self.acceptance(&submission, run);
             let accepted = match self.ports.chats.accept(&accept).await {
                 Ok(accepted) => accepted,
                 Err(refused) => {
+                    if let Refused::Store(StoreError::Unavailable(_)) = &refused {
+                        // It may have been committed all the same; then nobody else would end it.
+                        let (user, end) = (submission.user.id, LateEnd::IfAccepted);
+                        self.late().push(Late { user, run, end, tries: 0, _permit: permit });
+                    }
                     let answer = match refused {
                         Refused::Duplicate(first) => self.again(submission.user.id, first).await,
                         other => Err(StartError::Refused(other)),
@@ -133,6 +140,7 @@ impl Inner {
                     return;
                 }
             };
+            fail::fail_point!("accept:told");
             let user = submission.user.id;
             let live = Arc::new(LiveRun::new(run, user, self.owner.clone(), accept.request.on_disconnect, started));
             self.live().insert(run, Arc::clone(&live));
@@ -156,11 +164,12 @@ impl Inner {
             {
                 sink.tell(&TurnEvent::SessionTitle { title, session_id: scene.session_name.clone() });
             }
+            fail::fail_point!("turn:first-frame");
             let turn = Turn { run, session_name: scene.session_name.clone(), watch };
             // When the caller has left, the turn is dropped here, and its watcher with it.
             let _ = reply.send(Ok(turn));
-            self.conduct(scene, live, sink, started).await;
-            drop(permit);
+            fail::fail_point!("turn:replied");
+            self.conduct(scene, live, sink, started, permit).await;
         }
         .instrument(span)
         .await;
@@ -198,10 +207,18 @@ impl Inner {
     }
 
     /// The work of an accepted turn, its end, and its note.
-    async fn conduct(self: &Arc<Self>, scene: Scene, live: Arc<LiveRun>, sink: Arc<Sink>, started: Instant) {
+    async fn conduct(
+        self: &Arc<Self>,
+        scene: Scene,
+        live: Arc<LiveRun>,
+        sink: Arc<Sink>,
+        started: Instant,
+        permit: OwnedSemaphorePermit,
+    ) {
         metrics::gauge!("askback_turns_running").increment(1.0);
         let mut work = Work::new(Arc::clone(&sink));
         let ending = self.work(&scene, &live, &mut work).await;
+        fail::fail_point!("turn:ending");
         let status = ending.status();
         if let Ending::Failed(error) = &ending {
             tracing::warn!(%error, "the turn failed");
@@ -224,12 +241,23 @@ impl Inner {
         if !retrieval.is_zero() {
             metrics::histogram!("askback_retrieval_seconds").record(retrieval.as_secs_f64());
         }
-        // A stop waits for nothing; what left the history is taken up by the next turn that ends well.
-        if written == Written::Yes && status.is_good() {
-            self.note(&scene).await;
+        match written {
+            Written::Yes if status.is_good() => tokio::select! {
+                biased;
+                // A stop waits for nothing; what left the history is taken up by the next turn that ends well.
+                _ = live.stopped() => {}
+                () = self.note(&scene) => {}
+            },
+            Written::Yes | Written::No => {}
+            Written::Late(finish) => {
+                let (user, run, end) = (scene.user.id, scene.run, LateEnd::AsItWas(finish));
+                self.late().push(Late { user, run, end, tries: 0, _permit: permit });
+            }
         }
-        live.end();
+        // Whoever comes from here on watches the store, which may still be told of the end.
         self.live().remove(&scene.run);
+        live.end();
+        fail::fail_point!("turn:ended");
         metrics::gauge!("askback_turns_running").decrement(1.0);
         tracing::info!(elapsed_ms = super::transcript::millis(started.elapsed()), "turn ended");
     }

@@ -61,7 +61,10 @@ impl Notes {
             None => None,
         };
         let body = by_model.unwrap_or_else(|| by_rule(body, &fresh));
-        self.store.put_note(session, &Note { body, upto_ord: last.ord }, now).await
+        fail::fail_point!("note:before-write", |_| Err(StoreError::Unavailable("failpoint".into())));
+        let stored = self.store.put_note(session, &Note { body, upto_ord: last.ord }, now).await?;
+        fail::fail_point!("note:after-write", |_| Err(StoreError::Unavailable("failpoint".into())));
+        Ok(stored)
     }
 }
 

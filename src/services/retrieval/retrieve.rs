@@ -56,6 +56,7 @@ impl Retrieval {
             .candidates(text, &filter, WIDE)
             .await
             .map_err(|error| TurnError::Retrieval(error.to_string()))?;
+        fail::fail_point!("retrieval:found", |_| Err(TurnError::Retrieval("failpoint".into())));
         let candidate_k = self.config.candidate_k.max(MULTIPLIER * top_k);
         trace.search_query = Some(text.to_owned());
         trace.retrieval_mode = Some(if found.degraded { "one_sided" } else { "hybrid" }.to_owned());
@@ -73,6 +74,7 @@ impl Retrieval {
         let mut wanted: Vec<ChunkId> = found.hits.iter().take(candidate_k).map(|hit| hit.chunk).collect();
         wanted.extend(pooled.iter().filter(|chunk| !wanted.contains(chunk)).copied().collect::<Vec<_>>());
         let placed = self.documents.hydrate(access, &wanted).await?;
+        fail::fail_point!("retrieval:read", |_| Err(TurnError::Retrieval("failpoint".into())));
         let by_chunk: HashMap<ChunkId, (usize, Scored)> =
             found.hits.iter().enumerate().map(|(rank, hit)| (hit.chunk, (rank, *hit))).collect();
         let mut candidates = Vec::new();

@@ -154,6 +154,7 @@ impl Retrieval {
             self.retrieve(&work.resolved.search_text, work.ask.access, &work.filter, self.config.top_k, trace).await?;
         say("⚖️", "Judging the evidence", "评估证据", &format!("{}", first.passages.len()));
         let (judged, grader) = self.grade(work, &first).await?;
+        fail::fail_point!("retrieval:graded", |_| Err(TurnError::Retrieval("failpoint".into())));
         let mut was_rewritten = work.rewrites > 0;
         let mut route = decide(&judged, first.passages.is_empty(), work.is_part, was_rewritten);
         let (mut retrieved, mut judged, mut grader) = (first, judged, grader);

@@ -3,6 +3,7 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -22,6 +23,8 @@ pub enum Step {
     Hang,
     /// The connection breaks.
     Break,
+    /// This long nothing.
+    Wait(Duration),
 }
 
 /// One scripted answer.
@@ -70,6 +73,12 @@ impl Reply {
         }
     }
 
+    /// The same with this pause before each piece.
+    pub fn slowly(mut self, pause: Duration) -> Self {
+        self.steps = self.steps.into_iter().flat_map(|step| [Step::Wait(pause), step]).collect();
+        self
+    }
+
     /// One more header.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.head.push_str(&format!("{name}: {value}\r\n"));
@@ -106,8 +115,13 @@ pub struct FakeOpenAi {
     server: JoinHandle<()>,
 }
 
+/// Answers a request's body.
+pub type Rule = fn(&Value) -> Reply;
+
 struct Shared {
     script: Mutex<VecDeque<Reply>>,
+    /// Answers when the script is over.
+    rule: Rule,
     seen: Mutex<Vec<Seen>>,
     left: watch::Sender<usize>,
 }
@@ -115,10 +129,19 @@ struct Shared {
 impl FakeOpenAi {
     /// Starts on a free port. When the script is over every further request gets the status 500.
     pub async fn start(script: Vec<Reply>) -> Self {
+        Self::new(script, |_| Reply::json(500, &json!({"error": {"message": "the script is over"}}))).await
+    }
+
+    /// Answers every request by `rule`.
+    pub async fn answering(rule: Rule) -> Self {
+        Self::new(Vec::new(), rule).await
+    }
+
+    async fn new(script: Vec<Reply>, rule: Rule) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let base_url = format!("http://{}/v1", listener.local_addr().expect("it is bound"));
         let (sender, left) = watch::channel(0);
-        let shared = Arc::new(Shared { script: Mutex::new(script.into()), seen: Mutex::default(), left: sender });
+        let shared = Arc::new(Shared { script: Mutex::new(script.into()), rule, seen: Mutex::default(), left: sender });
         let state = Arc::clone(&shared);
         let server = tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
@@ -153,9 +176,9 @@ impl Drop for FakeOpenAi {
 async fn serve(mut socket: TcpStream, shared: Arc<Shared>) {
     let mut buffer = Vec::new();
     while let Some(seen) = read(&mut socket, &mut buffer).await {
+        let scripted = shared.script.lock().expect("no panic").pop_front();
+        let reply = scripted.unwrap_or_else(|| (shared.rule)(&seen.body));
         shared.seen.lock().expect("no panic").push(seen);
-        let reply = shared.script.lock().expect("no panic").pop_front();
-        let reply = reply.unwrap_or_else(|| Reply::json(500, &json!({"error": {"message": "the script is over"}})));
         let head = format!("{}transfer-encoding: chunked\r\n\r\n", reply.head);
         if socket.write_all(head.as_bytes()).await.is_err() {
             return;
@@ -176,6 +199,7 @@ async fn serve(mut socket: TcpStream, shared: Arc<Shared>) {
                     return;
                 }
                 Step::Break => return,
+                Step::Wait(pause) => tokio::time::sleep(pause).await,
             }
         }
         if socket.write_all(b"0\r\n\r\n").await.is_err() {

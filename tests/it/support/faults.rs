@@ -23,6 +23,8 @@ use tokio::sync::Notify;
 pub enum Fault {
     /// It fails as unavailable, without being carried out.
     Fail,
+    /// It is carried out, and fails as unavailable all the same: a commit whose answer was lost.
+    Lose,
     /// It says here that it was reached, and is carried out when the test lets it go.
     Hold { reached: Arc<Notify>, go: Arc<Notify> },
 }
@@ -63,6 +65,10 @@ impl Faults {
 
     /// Gives whether the call fails.
     async fn meet(&self, op: &'static str) -> bool {
+        !matches!(self.happens(op).await, Outcome::AsEver)
+    }
+
+    async fn happens(&self, op: &'static str) -> Outcome {
         let fault = {
             let mut state = self.0.lock().unwrap();
             let count = state.counts.entry(op).or_default();
@@ -71,19 +77,45 @@ impl Faults {
             state.planned.remove(&(op, nth)).or_else(|| state.always.get(op).cloned())
         };
         match fault {
-            None => false,
-            Some(Fault::Fail) => true,
+            None => Outcome::AsEver,
+            Some(Fault::Fail) => Outcome::Failed,
+            Some(Fault::Lose) => Outcome::Lost,
             Some(Fault::Hold { reached, go }) => {
                 reached.notify_one();
                 go.notified().await;
-                false
+                Outcome::AsEver
             }
         }
     }
 
     async fn store(&self, op: &'static str) -> Result<(), StoreError> {
-        if self.meet(op).await { Err(StoreError::Unavailable("planned fault".into())) } else { Ok(()) }
+        if self.meet(op).await { Err(unavailable()) } else { Ok(()) }
     }
+
+    /// A write, which can also be carried out without its caller learning of it.
+    async fn write<T, E: From<StoreError>>(
+        &self,
+        op: &'static str,
+        carry_out: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let outcome = self.happens(op).await;
+        if let Outcome::Failed = outcome {
+            return Err(unavailable().into());
+        }
+        let value = carry_out.await?;
+        if let Outcome::Lost = outcome { Err(unavailable().into()) } else { Ok(value) }
+    }
+}
+
+/// What a call comes to.
+enum Outcome {
+    AsEver,
+    Failed,
+    Lost,
+}
+
+fn unavailable() -> StoreError {
+    StoreError::Unavailable("planned fault".into())
 }
 
 /// A chat model with faults at `stream`.
@@ -154,8 +186,7 @@ pub struct FaultyChats {
 #[async_trait]
 impl ChatStore for FaultyChats {
     async fn accept(&self, accept: &Accept) -> Result<Accepted, Refused> {
-        self.faults.store("accept").await?;
-        self.inner.accept(accept).await
+        self.faults.write("accept", self.inner.accept(accept)).await
     }
 
     async fn log(&self, batches: &[FrameBatch]) -> Result<Vec<RunId>, StoreError> {
@@ -164,8 +195,7 @@ impl ChatStore for FaultyChats {
     }
 
     async fn finish(&self, finish: &Finish) -> Result<(), StoreError> {
-        self.faults.store("finish").await?;
-        self.inner.finish(finish).await
+        self.faults.write("finish", self.inner.finish(finish)).await
     }
 
     async fn beat_process(&self, id: &str, boot: &str, until: Millis) -> Result<(), StoreError> {

@@ -1,9 +1,12 @@
 //! The real binary as a server.
 
-use std::{path::Path, process::Stdio};
+use std::{
+    path::Path,
+    process::{ExitStatus, Stdio},
+};
 
 use futures::StreamExt;
-use reqwest::Client;
+use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
@@ -22,6 +25,11 @@ pub struct Server {
 impl Server {
     /// Starts it over `folder`, with these variables and no others, and waits until it listens.
     pub async fn start(folder: &Path, variables: &[(&str, &str)]) -> Self {
+        Self::try_start(folder, variables).await.unwrap_or_else(|ended| panic!("it does not listen: {ended}"))
+    }
+
+    /// The same for one that may end before it listens; then how it ended.
+    pub async fn try_start(folder: &Path, variables: &[(&str, &str)]) -> Result<Self, ExitStatus> {
         let mut child = Command::new(env!("CARGO_BIN_EXE_askback"))
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir", "var"])
             .env_clear()
@@ -36,8 +44,25 @@ impl Server {
         let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
         let mut line = String::new();
         out.read_line(&mut line).await.expect("it prints UTF-8");
-        let url = line.strip_prefix("listening on ").expect("it says where it listens").trim().to_owned();
-        Self { url, child, out, http: Client::builder().no_proxy().build().expect("a client") }
+        let Some(url) = line.strip_prefix("listening on ").map(|url| url.trim().to_owned()) else {
+            return Err(child.wait().await.expect("it ends"));
+        };
+        Ok(Self { url, child, out, http: Client::builder().no_proxy().build().expect("a client") })
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("it is ours")
+    }
+
+    /// Waits until it has ended by itself.
+    pub async fn end(mut self) -> ExitStatus {
+        self.child.wait().await.expect("it is ours")
+    }
+
+    /// A request of the holder of `token`.
+    pub fn request(&self, method: Method, token: &str, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.url)).bearer_auth(token)
     }
 
     /// `kill -9`.
@@ -47,12 +72,26 @@ impl Server {
 
     /// SIGTERM; gives the exit code, and what it printed since it listens.
     pub async fn terminate(mut self) -> (Option<i32>, String) {
-        let id = self.child.id().expect("it runs").to_string();
-        let sent = Command::new("kill").args(["-TERM", &id]).status().await.expect("kill can be called");
-        assert!(sent.success());
+        self.ask_to_end().await;
         let mut rest = String::new();
         while self.out.read_line(&mut rest).await.expect("it prints UTF-8") > 0 {}
         (self.child.wait().await.expect("it ends").code(), rest)
+    }
+
+    /// Sends SIGTERM.
+    pub async fn ask_to_end(&self) {
+        self.signal("-TERM").await;
+    }
+
+    /// `kill -9` while others still speak to it.
+    pub async fn strike(&self) {
+        self.signal("-KILL").await;
+    }
+
+    async fn signal(&self, name: &str) {
+        let id = self.child.id().expect("it runs").to_string();
+        let sent = Command::new("kill").args([name, &id]).status().await.expect("kill can be called");
+        assert!(sent.success());
     }
 
     /// Registers an account and gives its token.

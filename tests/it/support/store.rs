@@ -47,18 +47,19 @@ pub(crate) struct TestStore {
 
 enum Home {
     Folder { _folder: TempDir },
-    Schema { server: String, name: String },
+    Schema(Schema),
 }
 
-impl TestStore {
-    pub(crate) async fn sqlite() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let engine = Engine::Sqlite { folder: folder.path().to_owned() };
-        Self::open(engine, Home::Folder { _folder: folder }).await
-    }
+/// A schema of its own on the Postgres of the tests. Clones lead to the same one.
+#[derive(Clone)]
+pub(crate) struct Schema {
+    server: String,
+    name: String,
+}
 
+impl Schema {
     /// `None`, and a line that says so, where no server answers.
-    pub(crate) async fn postgres() -> Option<Self> {
+    pub(crate) async fn make() -> Option<Self> {
         let configured = std::env::var("ASKBACK_TEST_DATABASE_URL").ok();
         let server = configured.clone().unwrap_or_else(|| "postgres://postgres@127.0.0.1:5432/test".into());
         let mut admin = match tokio::time::timeout(Duration::from_secs(5), PgConnection::connect(&server)).await {
@@ -71,10 +72,33 @@ impl TestStore {
         };
         let name = format!("askback_{}", uuid::Uuid::now_v7().simple());
         admin.execute(AssertSqlSafe(format!("create schema {name}"))).await.unwrap();
-        let joint = if server.contains('?') { '&' } else { '?' };
-        let url = format!("{server}{joint}options[search_path]={name}");
-        let engine = Engine::Postgres { url: url.into(), connections: 4 };
-        Some(Self::open(engine, Home::Schema { server, name }).await)
+        Some(Self { server, name })
+    }
+
+    /// Leads to this schema alone.
+    pub(crate) fn url(&self) -> String {
+        let joint = if self.server.contains('?') { '&' } else { '?' };
+        format!("{}{joint}options[search_path]={}", self.server, self.name)
+    }
+
+    pub(crate) async fn remove(&self) {
+        let mut admin = PgConnection::connect(&self.server).await.unwrap();
+        admin.execute(AssertSqlSafe(format!("drop schema {} cascade", self.name))).await.unwrap();
+    }
+}
+
+impl TestStore {
+    pub(crate) async fn sqlite() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::Sqlite { folder: folder.path().to_owned() };
+        Self::open(engine, Home::Folder { _folder: folder }).await
+    }
+
+    /// `None` where no server answers.
+    pub(crate) async fn postgres() -> Option<Self> {
+        let schema = Schema::make().await?;
+        let engine = Engine::Postgres { url: schema.url().into(), connections: 4 };
+        Some(Self::open(engine, Home::Schema(schema)).await)
     }
 
     async fn open(engine: Engine, home: Home) -> Self {
@@ -97,9 +121,8 @@ impl TestStore {
     /// Closes the store and removes what it kept.
     pub(crate) async fn remove(self) {
         self.store.close().await;
-        if let Home::Schema { server, name } = &self.home {
-            let mut admin = PgConnection::connect(server).await.unwrap();
-            admin.execute(AssertSqlSafe(format!("drop schema {name} cascade"))).await.unwrap();
+        if let Home::Schema(schema) = &self.home {
+            schema.remove().await;
         }
     }
 

@@ -18,13 +18,16 @@ use crate::domain::{
 pub(super) async fn accept(tx: &mut Tx, accept: &Accept) -> Result<Accepted, Refused> {
     claim_key(tx, accept).await?;
     let claim = claim_session(tx, accept).await?;
+    fail::fail_point!("accept:claimed");
     let (parent, open) = place(tx, &claim, &accept.request, accept.now).await?;
     let taken = match open {
         Some(pending) => Some(take(tx, pending, accept).await?),
         None => None,
     };
+    fail::fail_point!("accept:taken");
     let text = accept.request.stored_text(taken.as_ref());
     append(tx, accept, &claim, parent, &text).await?;
+    fail::fail_point!("accept:appended");
     let question = taken.as_ref().map(|taken| taken.id);
     let session = Session {
         id: claim.id,

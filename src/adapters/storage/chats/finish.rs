@@ -18,6 +18,7 @@ pub(super) async fn finish(tx: &mut Tx, finish: Finish) -> Result<(), StoreError
     }
     let something_said = !finish.content.is_empty();
     release(tx, &finish, something_said).await?;
+    fail::fail_point!("finish:released");
     if something_said {
         write_message(tx, &finish).await?;
         add_parts(tx, finish.message, finish.run, &finish.parts).await?;
@@ -28,7 +29,9 @@ pub(super) async fn finish(tx: &mut Tx, finish: Finish) -> Result<(), StoreError
     if let Some(trace) = &finish.trace {
         add_trace(tx, finish.run, trace).await?;
     }
+    fail::fail_point!("finish:written");
     settle(tx, &finish).await?;
+    fail::fail_point!("finish:settled");
     if let Some(ask) = &finish.ask {
         hitl::ask(tx, finish.session, finish.message, ask, finish.now).await?;
     }
@@ -37,6 +40,7 @@ pub(super) async fn finish(tx: &mut Tx, finish: Finish) -> Result<(), StoreError
     if last_seq.is_some() {
         log::append_last(tx, finish.frames).await?;
     }
+    fail::fail_point!("finish:logged");
     for event in finish.told {
         Sql::new(TELL).bind(event).bind(user).bind(finish.run).run(tx).await?;
     }
