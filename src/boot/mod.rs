@@ -217,6 +217,7 @@ impl Node {
         let chat = Chat::new(
             ChatPorts {
                 chats: store.clone(),
+                history: store.clone(),
                 memory: store.clone(),
                 documents: Arc::clone(&documents),
                 clock: Arc::clone(&clock),

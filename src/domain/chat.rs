@@ -1,11 +1,12 @@
 //! Conversations: sessions, messages, a turn's request and end, and the port that keeps them.
 
+mod history;
 mod store;
 mod turn;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::{store::*, turn::*};
+pub use self::{history::*, store::*, turn::*};
 use super::{
     event::CallView,
     hitl::Pending,
@@ -24,7 +25,7 @@ pub struct Session {
     pub owner: UserId,
     /// The client's id of it.
     pub name: String,
-    /// First words of the first question.
+    /// What it is about: in the user's words, a model's, or those of the first question.
     pub title: Option<String>,
     /// The message that the shown branch ends with.
     pub active_leaf: Option<MessageId>,
@@ -38,7 +39,7 @@ pub struct Session {
     pub awaiting_input: bool,
     /// When it was made.
     pub created_at: Millis,
-    /// When it last changed.
+    /// When a turn last began or ended in it.
     pub updated_at: Millis,
 }
 
@@ -120,6 +121,8 @@ pub struct Message {
     pub reasoning: Option<String>,
     /// Calls that were made for it.
     pub tool_calls: Vec<CallView>,
+    /// What its reader thinks of it.
+    pub feedback: Option<Feedback>,
     /// Its place among messages of the same parent and kind, from 0, and how many there are.
     pub siblings: (i64, i64),
     /// When it was accepted.
@@ -220,6 +223,7 @@ impl Message {
             pending: None,
             reasoning: None,
             tool_calls: vec![],
+            feedback: None,
             siblings: (0, 1),
             created_at: Millis(1),
         }

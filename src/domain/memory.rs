@@ -44,8 +44,15 @@ pub struct BackgroundEvent {
 pub trait MemoryStore: Send + Sync {
     /// The session's note.
     async fn note(&self, session: SessionId) -> Result<Option<Note>, StoreError>;
-    /// Stores a note unless one that covers as much is there; gives whether it was stored.
-    async fn put_note(&self, session: SessionId, note: &Note, now: Millis) -> Result<bool, StoreError>;
+    /// Stores a note in place of the one that covers up to `before`, or of none; gives whether it was stored. It is not
+    /// when another was stored meanwhile, or when what it covers was deleted.
+    async fn put_note(
+        &self,
+        session: SessionId,
+        note: &Note,
+        before: Option<i64>,
+        now: Millis,
+    ) -> Result<bool, StoreError>;
     /// Events that no turn has told yet, oldest first, at most `limit`. The turn's `finish` marks them told.
     async fn untold(&self, user: UserId, limit: i64) -> Result<Vec<BackgroundEvent>, StoreError>;
     /// Adds an event; one of the same user, kind and subject stays as it is.

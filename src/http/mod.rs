@@ -4,6 +4,7 @@
 //! Every route stands in `router`, every error in `error`. Routes need a caller unless they are listed as public.
 
 mod api;
+mod attachment;
 mod error;
 mod extract;
 mod guard;

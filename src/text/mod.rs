@@ -11,6 +11,7 @@ pub mod pointing;
 pub mod quantities;
 pub mod question;
 pub mod reply_words;
+pub mod search;
 pub mod sentences;
 pub mod terms;
 pub mod words;

@@ -135,7 +135,6 @@ pub fn question(text: &str) -> Vec<(u32, f32)> {
 
 fn latin(word: Word<'_>, stemmer: &Stemmer, terms: &mut Vec<Term>) {
     let plain = plain(word.text);
-    let parts = || plain.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
     if !word.is_code() {
         if !is_stop(&plain) {
             terms.push(Term { text: stemmer.stem(&plain).into_owned(), kind: Kind::Word, start: word.start });
@@ -143,18 +142,23 @@ fn latin(word: Word<'_>, stemmer: &Stemmer, terms: &mut Vec<Term>) {
         return;
     }
     // The whole without its joints: X1-200, X1/200 and X1200 are one term.
-    let whole: String = parts().collect();
+    let whole: String = code_parts(&plain).collect();
     let grouped = whole.len() != plain.len();
     terms.push(Term { text: whole, kind: Kind::Word, start: word.start });
     if grouped {
-        for part in parts().filter(|part| !is_stop(part)) {
+        for part in code_parts(&plain).filter(|part| !is_stop(part)) {
             terms.push(Term { text: stemmer.stem(part).into_owned(), kind: Kind::Part, start: word.start });
         }
     }
 }
 
+/// The groups of a code.
+pub(super) fn code_parts(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty())
+}
+
 /// `word` without accents on Latin letters, and without the commas that group thousands.
-fn plain(word: &str) -> Cow<'_, str> {
+pub(super) fn plain(word: &str) -> Cow<'_, str> {
     if is_number(word) && word.contains(',') {
         return Cow::Owned(word.replace(',', ""));
     }

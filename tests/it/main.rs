@@ -23,4 +23,5 @@ mod retrieval;
 mod stop;
 mod support;
 mod terminal;
+mod titles;
 mod turn;

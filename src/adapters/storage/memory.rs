@@ -55,11 +55,18 @@ impl MemoryStore for Storage {
         Ok(row.map(|(body, upto_ord)| Note { body, upto_ord }))
     }
 
-    async fn put_note(&self, session: SessionId, note: &Note, now: Millis) -> Result<bool, StoreError> {
+    async fn put_note(
+        &self,
+        session: SessionId,
+        note: &Note,
+        before: Option<i64>,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
         let note = note.clone();
         self.write(Kind::OTHER, move |tx| {
             Box::pin(async move {
-                let put = Sql::new(PUT_NOTE).bind(session).bind(note.body).bind(note.upto_ord).bind(now);
+                Sql::new(LOCK_SESSION).bind(session).run(tx).await?;
+                let put = Sql::new(PUT_NOTE).bind(session).bind(note.body).bind(note.upto_ord).bind(now).bind(before);
                 Ok(put.run(tx).await? == 1)
             })
         })
@@ -80,11 +87,18 @@ impl MemoryStore for Storage {
 
 const NOTE: &str = "select body, upto_ord from notes where session_id = $1";
 
+// Deleting messages drops the note: one that is stored at the same time must see that, or be seen.
+const LOCK_SESSION: &str = "update sessions set updated_at = updated_at where id = $1";
+
+// Where a message of a branch was deleted, the last that the note covers is gone too.
 const PUT_NOTE: &str = "
-insert into notes (session_id, body, upto_ord, updated_at) values ($1, $2, $3, $4)
+insert into notes (session_id, body, upto_ord, updated_at)
+select m.session_id, $2, $3, $4 from messages m
+where m.session_id = $1 and m.ord = $3
+  and ($5 is null or exists (select 1 from notes n where n.session_id = $1 and n.upto_ord = $5))
 on conflict (session_id) do update
 set body = excluded.body, upto_ord = excluded.upto_ord, updated_at = excluded.updated_at
-where notes.upto_ord < excluded.upto_ord";
+where notes.upto_ord = $5";
 
 const UNTOLD: &str = "
 select id, user_id, kind, subject_id, body, created_at from background_events

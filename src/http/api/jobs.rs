@@ -13,7 +13,7 @@ use crate::{
     },
     http::{
         error::{ApiError, Result},
-        extract::{Cursor, IdPath, Page, PageQuery, Query},
+        extract::{IdPath, Page, PageQuery, Query},
         state::App,
     },
 };
@@ -79,9 +79,9 @@ pub(in crate::http) async fn uploads(
     State(app): State<Arc<App>>,
     Query(query): Query<PageQuery>,
 ) -> Result<axum::Json<JobList>> {
-    let page = Page::<Job>::new(query.limit, query.cursor.as_deref())?;
+    let page = Page::new(query.limit, query.cursor.as_deref())?;
     let mut jobs = app.ingest.jobs(JobKind::Ingest, page.after, page.fetch()).await?;
-    let next_cursor = page.cut(&mut jobs, |job| Cursor(job.created_at, job.id));
+    let next_cursor = page.cut(&mut jobs, |job| (job.created_at, job.id));
     Ok(axum::Json(JobList { jobs: jobs.into_iter().map(Into::into).collect(), next_cursor }))
 }
 

@@ -14,7 +14,7 @@ pub(super) const DISCARDED: usize = 32 << 20;
 pub(super) use self::{
     identity::{Address, IdempotencyKey, SignedIn},
     json::Json,
-    page::{Cursor, Page, PageQuery},
-    path::{IdPath, NamePath},
+    page::{Page, PageQuery, cursor, invalid_cursor},
+    path::{IdPath, MessagePath, NamePath},
     query::Query,
 };

@@ -21,33 +21,68 @@ const MAX: u32 = 1000;
 pub(in crate::http) struct PageQuery {
     /// Most items, 1 to 1000.
     pub(in crate::http) limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// The cursor that the page before gave.
     pub(in crate::http) cursor: Option<String>,
 }
 
-/// A place in a list that is ordered by time and id. Opaque to clients.
-pub(in crate::http) struct Cursor<T>(pub(in crate::http) Millis, pub(in crate::http) Id<T>);
+/// A place in a list, as its cursor tells it. Opaque to clients.
+pub(in crate::http) trait Place: Sized {
+    fn text(&self) -> String;
+    fn parse(text: &str) -> Option<Self>;
+}
 
-impl<T> Cursor<T> {
-    fn encode(&self) -> String {
-        URL_SAFE_NO_PAD.encode(format!("{}.{}", self.0.0, self.1))
+/// In a list by time and id.
+impl<T> Place for (Millis, Id<T>) {
+    fn text(&self) -> String {
+        format!("{}.{}", self.0.0, self.1)
     }
 
-    fn decode(text: &str) -> Option<Self> {
-        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
+    fn parse(text: &str) -> Option<Self> {
         let (time, id) = text.split_once('.')?;
-        Some(Self(Millis(time.parse().ok()?), Id::from_str(id).ok()?))
+        Some((Millis(time.parse().ok()?), Id::from_str(id).ok()?))
     }
+}
+
+/// In a list by number.
+impl Place for i64 {
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+}
+
+/// In a branch.
+impl<T> Place for Id<T> {
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+}
+
+/// The cursor that stands for `place`.
+pub(in crate::http) fn cursor(place: &impl Place) -> String {
+    URL_SAFE_NO_PAD.encode(place.text())
+}
+
+/// The problem of a cursor that stands for nothing.
+pub(in crate::http) fn invalid_cursor() -> ApiError {
+    ApiError::new(400, "invalid_cursor", "The cursor is not one that this server gave.")
 }
 
 /// What a list is to be read for.
-pub(in crate::http) struct Page<T> {
+pub(in crate::http) struct Page<P> {
     limit: usize,
     /// The last item of the page before.
-    pub(in crate::http) after: Option<(Millis, Id<T>)>,
+    pub(in crate::http) after: Option<P>,
 }
 
-impl<T> Page<T> {
+impl<P: Place> Page<P> {
     /// Checks `limit` and `cursor`.
     pub(in crate::http) fn new(limit: Option<u32>, cursor: Option<&str>) -> Result<Self> {
         let limit = limit.unwrap_or(MAX);
@@ -56,27 +91,31 @@ impl<T> Page<T> {
         }
         let after = match cursor {
             None => None,
-            Some(text) => {
-                let cursor = Cursor::decode(text).ok_or_else(|| {
-                    ApiError::new(400, "invalid_cursor", "The cursor is not one that this server gave.")
-                })?;
-                Some((cursor.0, cursor.1))
-            }
+            Some(text) => Some(read(text).ok_or_else(invalid_cursor)?),
         };
         Ok(Self { limit: limit as usize, after })
     }
 
+    /// Most items that are shown.
+    pub(in crate::http) fn limit(&self) -> i64 {
+        i64::try_from(self.limit).unwrap_or(i64::MAX)
+    }
+
     /// How many to ask for: one more than is shown tells whether there is a next page.
     pub(in crate::http) fn fetch(&self) -> i64 {
-        i64::try_from(self.limit).unwrap_or(i64::MAX).saturating_add(1)
+        self.limit().saturating_add(1)
     }
 
     /// Cuts what was fetched to the page, and gives the cursor of the next one, if there is one.
-    pub(in crate::http) fn cut<R>(&self, rows: &mut Vec<R>, place: impl Fn(&R) -> Cursor<T>) -> Option<String> {
+    pub(in crate::http) fn cut<R>(&self, rows: &mut Vec<R>, place: impl Fn(&R) -> P) -> Option<String> {
         let is_last = rows.len() <= self.limit;
         rows.truncate(self.limit);
-        if is_last { None } else { rows.last().map(|row| place(row).encode()) }
+        if is_last { None } else { rows.last().map(|row| cursor(&place(row))) }
     }
+}
+
+fn read<P: Place>(cursor: &str) -> Option<P> {
+    P::parse(&String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?)
 }
 
 #[cfg(test)]
@@ -86,18 +125,19 @@ mod tests {
     #[test]
     fn cursors_come_back_whole() {
         let id = Id::<()>::at(Millis(5));
-        let text = Cursor(Millis(7), id).encode();
-        assert_eq!(Page::new(Some(1), Some(&text)).unwrap().after, Some((Millis(7), id)));
+        assert_eq!(Page::new(None, Some(&cursor(&(Millis(7), id)))).unwrap().after, Some((Millis(7), id)));
+        assert_eq!(Page::new(None, Some(&cursor(&7))).unwrap().after, Some(7));
+        assert_eq!(Page::new(None, Some(&cursor(&id))).unwrap().after, Some(id));
         for bad in ["", "x", "!!!!", &URL_SAFE_NO_PAD.encode("7"), &URL_SAFE_NO_PAD.encode("7.x")] {
-            let error = Page::<()>::new(None, Some(bad)).err().unwrap();
+            let error = Page::<(Millis, Id<()>)>::new(None, Some(bad)).err().unwrap();
             assert_eq!(error.problem().code, "invalid_cursor", "{bad}");
         }
     }
 
     #[test]
     fn the_last_page_has_no_next() {
-        let page = Page::<()>::new(Some(2), None).unwrap();
-        let place = |number: &i64| Cursor(Millis(*number), Id::at(Millis(1)));
+        let page = Page::new(Some(2), None).unwrap();
+        let place = |number: &i64| *number;
         let mut rows = vec![1, 2, 3];
         assert!(page.cut(&mut rows, place).is_some());
         assert_eq!(rows, [1, 2]);

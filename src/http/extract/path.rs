@@ -8,7 +8,7 @@ use axum::{
 };
 
 use crate::{
-    domain::id::Id,
+    domain::id::{Id, MessageId},
     http::error::{ApiError, Result},
 };
 
@@ -34,6 +34,26 @@ impl<S: Send + Sync> FromRequestParts<S> for NamePath {
         match Path::<String>::from_request_parts(parts, state).await {
             Ok(Path(text)) if !text.contains('\0') => Ok(Self(text)),
             // Not UTF-8, or NUL: nothing is called that.
+            _ => Err(ApiError::not_found()),
+        }
+    }
+}
+
+/// The path's session, by name, and a message of it.
+pub(in crate::http) struct MessagePath {
+    pub(in crate::http) session: String,
+    pub(in crate::http) message: MessageId,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for MessagePath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        match Path::<(String, String)>::from_request_parts(parts, state).await {
+            Ok(Path((session, message))) if !session.contains('\0') => {
+                let message = message.parse().map_err(|_| ApiError::not_found())?;
+                Ok(Self { session, message })
+            }
             _ => Err(ApiError::not_found()),
         }
     }

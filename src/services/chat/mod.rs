@@ -9,6 +9,7 @@ pub mod cite;
 mod context;
 mod finish;
 mod frame;
+mod history;
 mod journal;
 mod labels;
 mod late;
@@ -34,6 +35,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use self::{
     frame::Frame,
+    history::Pieces,
     runs::RunState,
     sessions::Conversation,
     watch::{Turn, Watch},
@@ -41,7 +43,7 @@ pub use self::{
 use self::{journal::Journal, late::Late, live::LiveRun};
 use crate::{
     domain::{
-        chat::{ChatStore, HitlAction, Refused, TurnRequest},
+        chat::{ChatStore, HistoryStore, HitlAction, Refused, TurnRequest},
         id::{RunId, UserId},
         knowledge::DocumentStore,
         memory::MemoryStore,
@@ -60,6 +62,8 @@ const LAST_TRY: Duration = Duration::from_secs(10);
 pub struct ChatPorts {
     /// Keeps conversations and runs.
     pub chats: Arc<dyn ChatStore>,
+    /// Reads and tends them as trees.
+    pub history: Arc<dyn HistoryStore>,
     /// Keeps notes and events.
     pub memory: Arc<dyn MemoryStore>,
     /// Says what a user may read.

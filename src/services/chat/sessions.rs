@@ -4,8 +4,9 @@ use super::Chat;
 use crate::domain::{
     chat::{Message, MessageStatus, Session},
     error::StoreError,
+    evidence::{RetrievalStatus, Route},
     hitl::{HitlStatus, HitlView, Pending},
-    id::{SessionId, UserId},
+    id::{MessageId, SessionId, UserId},
     time::Millis,
 };
 
@@ -16,6 +17,8 @@ pub struct Conversation {
     pub session: Session,
     /// The active branch, oldest first; a running answer is left out until it has text.
     pub messages: Vec<Message>,
+    /// The message before them, if there is one.
+    pub earlier: Option<MessageId>,
     /// The question that the branch ends with, if it is open or being answered.
     pub pending: Option<HitlView>,
 }
@@ -39,22 +42,34 @@ impl Chat {
     /// # Errors
     /// `NotFound`, also for another user's; the store's.
     pub async fn session(&self, user: UserId, name: &str, limit: i64) -> Result<Conversation, StoreError> {
+        let session = self.inner.ports.chats.session(user, name).await?;
+        let leaf = session.active_leaf;
+        self.conversation(session, leaf, limit).await
+    }
+
+    /// A session with the last `limit` messages of the branch up to `end`.
+    pub(super) async fn conversation(
+        &self,
+        session: Session,
+        end: Option<MessageId>,
+        limit: i64,
+    ) -> Result<Conversation, StoreError> {
         let chats = &self.inner.ports.chats;
-        let session = chats.session(user, name).await?;
-        let mut messages = match session.active_leaf {
-            Some(leaf) => chats.branch(session.id, leaf, limit).await?,
+        let mut messages = match end {
+            Some(end) => chats.branch(session.id, end, limit).await?,
             None => Vec::new(),
         };
+        let earlier = messages.first().and_then(|first| first.parent);
         messages.retain(|message| message.status != MessageStatus::Running || !message.content.is_empty());
         let pending = match session.question {
             Some(id) => {
-                let (pending, _) = chats.pending(user, id).await?;
+                let (pending, _) = chats.pending(session.owner, id).await?;
                 // It may have been answered since the session was read.
                 self.hitl(&pending).filter(|view| matches!(view.status, HitlStatus::Open | HitlStatus::Taken))
             }
             None => None,
         };
-        Ok(Conversation { session, messages, pending })
+        Ok(Conversation { session, messages, earlier, pending })
     }
 
     /// A stored question as clients see it; `None` when its record cannot be read. One whose time has passed shows as
@@ -62,11 +77,39 @@ impl Chat {
     #[must_use]
     pub fn hitl(&self, pending: &Pending) -> Option<HitlView> {
         let record = pending.record.as_ref()?;
-        let ports = &self.inner.ports;
-        let has_expired = pending.status == HitlStatus::Open && pending.expires_at <= ports.clock.now();
-        let status = if has_expired { HitlStatus::Expired } else { pending.status };
-        let max_rounds = ports.retrieval.config.max_rounds;
-        Some(HitlView::new(pending.id, record, pending.round, max_rounds, pending.expires_at, status))
+        let status = self.status(pending);
+        Some(HitlView::new(pending.id, record, pending.round, self.max_rounds(), pending.expires_at, status))
+    }
+
+    /// The same for a history: of a question whose record cannot be read, what stands beside the record.
+    #[must_use]
+    pub fn hitl_or_bare(&self, pending: &Pending) -> HitlView {
+        self.hitl(pending).unwrap_or_else(|| HitlView {
+            id: pending.id,
+            prompt: pending.prompt.clone(),
+            options: Vec::new(),
+            option_list: Vec::new(),
+            route: pending.route,
+            retrieval_status: match pending.route {
+                Route::ScopeSelect => RetrievalStatus::NeedsScopeSelection,
+                _ => RetrievalStatus::NeedsClarification,
+            },
+            original_question: String::new(),
+            missing_slots: Vec::new(),
+            round: pending.round,
+            max_rounds: self.max_rounds(),
+            expires_at: pending.expires_at.to_string(),
+            status: self.status(pending),
+        })
+    }
+
+    fn status(&self, pending: &Pending) -> HitlStatus {
+        let has_expired = pending.status == HitlStatus::Open && pending.expires_at <= self.inner.ports.clock.now();
+        if has_expired { HitlStatus::Expired } else { pending.status }
+    }
+
+    fn max_rounds(&self) -> u32 {
+        self.inner.ports.retrieval.config.max_rounds
     }
 
     /// Deletes a session with all that hangs on it.

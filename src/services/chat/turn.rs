@@ -2,7 +2,7 @@
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use futures::FutureExt;
+use futures::{FutureExt, future::join};
 use serde_json::Value;
 use tokio::{
     sync::{OwnedSemaphorePermit, oneshot},
@@ -16,7 +16,7 @@ use super::{
     labels::{self, Labels},
     late::{Late, LateEnd},
     live::{LiveRun, StopReason},
-    title::title,
+    title::{self, title},
     transcript::{Sink, Transcript},
 };
 use crate::{
@@ -246,7 +246,7 @@ impl Inner {
                 biased;
                 // A stop waits for nothing; what left the history is taken up by the next turn that ends well.
                 _ = live.stopped() => {}
-                () = self.note(&scene) => {}
+                _ = join(self.note(&scene), self.entitle(&scene)) => {}
             },
             Written::Yes | Written::No => {}
             Written::Late(finish) => {
@@ -299,6 +299,21 @@ impl Inner {
         };
         if let Err(error) = stored {
             tracing::warn!(%error, "the session's note was not updated");
+        }
+    }
+
+    /// Gives a new session the title that the fast model has for it. A failure costs the title, not the turn.
+    async fn entitle(&self, scene: &Scene) {
+        let Some(model) = self.ports.fast.as_ref().filter(|_| scene.accepted.first_turn) else { return };
+        let stored = match self.ports.chats.message(scene.user.id, scene.message).await {
+            Ok(answer) => match title::by_model(model.as_ref(), &scene.accepted.text, &answer.content).await {
+                Some(title) => self.ports.history.entitle(scene.accepted.session.id, &title).await.map(|_| ()),
+                None => return,
+            },
+            Err(error) => Err(error),
+        };
+        if let Err(error) = stored {
+            tracing::warn!(%error, "the session keeps its first words as title");
         }
     }
 

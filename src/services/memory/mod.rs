@@ -51,9 +51,11 @@ impl Notes {
     /// The store's.
     pub async fn update(&self, session: SessionId, leaving: &[Message], now: Millis) -> Result<bool, StoreError> {
         let before = self.store.note(session).await?;
-        let covered = before.as_ref().map_or(0, |note| note.upto_ord);
-        let fresh: Vec<&Message> =
-            leaving.iter().filter(|message| message.ord > covered && !message.content.trim().is_empty()).collect();
+        let covered = before.as_ref().map(|note| note.upto_ord);
+        let fresh: Vec<&Message> = leaving
+            .iter()
+            .filter(|message| Some(message.ord) > covered && !message.content.trim().is_empty())
+            .collect();
         let Some(last) = fresh.last() else { return Ok(false) };
         let body = before.as_ref().map_or("", |note| note.body.as_str());
         let by_model = match &self.fast {
@@ -62,7 +64,7 @@ impl Notes {
         };
         let body = by_model.unwrap_or_else(|| by_rule(body, &fresh));
         fail::fail_point!("note:before-write", |_| Err(StoreError::Unavailable("failpoint".into())));
-        let stored = self.store.put_note(session, &Note { body, upto_ord: last.ord }, now).await?;
+        let stored = self.store.put_note(session, &Note { body, upto_ord: last.ord }, covered, now).await?;
         fail::fail_point!("note:after-write", |_| Err(StoreError::Unavailable("failpoint".into())));
         Ok(stored)
     }

@@ -7,3 +7,4 @@ mod document;
 mod documents;
 mod privacy;
 mod server;
+mod sessions;

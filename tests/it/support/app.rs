@@ -165,6 +165,7 @@ impl TestApp {
         let chat = Chat::new(
             ChatPorts {
                 chats: store.clone(),
+                history: store.clone(),
                 memory: store.clone(),
                 documents: documents.clone(),
                 clock: port.clone(),

@@ -11,7 +11,7 @@ use askback::{
         hitl::{Choice, Facet, OptionFilter, Question},
         id::{ChunkId, DocumentId, Id, RunId, UserId},
         knowledge::Facets,
-        model::ToolSpec,
+        model::{ChatModel, ToolSpec},
         time::Clock,
         tool::{Tool, ToolContext, ToolOutcome},
         trace::RagTrace,
@@ -196,6 +196,7 @@ pub struct Harness {
     folder: Arc<TempDir>,
     retrieval: Arc<Retrieval>,
     tool: Arc<dyn Tool>,
+    fast: Option<Arc<dyn ChatModel>>,
 }
 
 /// What a harness is put together from.
@@ -208,6 +209,7 @@ struct Parts {
     search: Arc<ScriptedSearch>,
     retrieval: Arc<Retrieval>,
     tool: Arc<dyn Tool>,
+    fast: Option<Arc<dyn ChatModel>>,
     faults: Faults,
 }
 
@@ -243,7 +245,8 @@ impl Harness {
         let retrieval = knowledge::empty(&store, &as_port(&clock));
         let tool = Arc::clone(&search) as Arc<dyn Tool>;
         let faults = Faults::default();
-        Self::over(Parts { store, folder, clock, user, model, search, retrieval, tool, faults }, "boot1", change)
+        let parts = Parts { store, folder, clock, user, model, search, retrieval, tool, fast: None, faults };
+        Self::over(parts, "boot1", change)
     }
 
     /// A fresh one with the real knowledge tool over these files.
@@ -265,6 +268,12 @@ impl Harness {
         Self::over(Parts { retrieval, tool, ..bare.parts() }, "boot1", change)
     }
 
+    /// The same with a fast model.
+    pub fn fast(self, fast: &Arc<ScriptedModel>) -> Self {
+        let fast = Arc::clone(fast) as Arc<dyn ChatModel>;
+        Self::over(Parts { fast: Some(fast), ..self.parts() }, "boot1", |_| {})
+    }
+
     fn parts(&self) -> Parts {
         Parts {
             store: self.store.clone(),
@@ -275,21 +284,23 @@ impl Harness {
             search: Arc::clone(&self.search),
             retrieval: Arc::clone(&self.retrieval),
             tool: Arc::clone(&self.tool),
+            fast: self.fast.clone(),
             faults: self.faults.clone(),
         }
     }
 
     fn over(parts: Parts, boot: &str, change: impl FnOnce(&mut ChatConfig)) -> Self {
-        let Parts { store, folder, clock, user, model, search, retrieval, tool, faults } = parts;
+        let Parts { store, folder, clock, user, model, search, retrieval, tool, fast, faults } = parts;
         let mut config = ChatConfig::new("node", boot);
         change(&mut config);
         let ports = ChatPorts {
             chats: Arc::new(FaultyChats { inner: Arc::new(store.clone()), faults: faults.clone() }),
+            history: Arc::new(store.clone()),
             memory: Arc::new(store.clone()),
             documents: Arc::new(store.clone()),
             clock: as_port(&clock),
             chat_model: Arc::new(FaultyModel { inner: Arc::clone(&model), faults: faults.clone() }),
-            fast: None,
+            fast: fast.clone(),
             retrieval: Arc::clone(&retrieval),
             tools: Registry::new(vec![Arc::clone(&tool)]),
         };
@@ -305,6 +316,7 @@ impl Harness {
             folder,
             retrieval,
             tool,
+            fast,
         }
     }
 

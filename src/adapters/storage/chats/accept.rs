@@ -6,6 +6,7 @@ use sqlx::FromRow;
 use super::{
     super::sql::{Sql, Tx, Word},
     hitl::{self, PendingRow},
+    search::{self, Terms},
 };
 use crate::domain::{
     chat::{Accept, Accepted, HitlReply, Refused, Session, TurnRequest},
@@ -15,7 +16,7 @@ use crate::domain::{
     time::Millis,
 };
 
-pub(super) async fn accept(tx: &mut Tx, accept: &Accept) -> Result<Accepted, Refused> {
+pub(super) async fn accept(tx: &mut Tx, accept: &Accept, terms: &Terms) -> Result<Accepted, Refused> {
     claim_key(tx, accept).await?;
     let claim = claim_session(tx, accept).await?;
     fail::fail_point!("accept:claimed");
@@ -27,6 +28,7 @@ pub(super) async fn accept(tx: &mut Tx, accept: &Accept) -> Result<Accepted, Ref
     fail::fail_point!("accept:taken");
     let text = accept.request.stored_text(taken.as_ref());
     append(tx, accept, &claim, parent, &text).await?;
+    make_searchable(tx, accept, &claim, &text, terms).await?;
     fail::fail_point!("accept:appended");
     let question = taken.as_ref().map(|taken| taken.id);
     let session = Session {
@@ -257,4 +259,23 @@ async fn append(
     }
     Sql::new(SHOW_LEAF).bind(claim.id).bind(accept.message).run(tx).await?;
     Ok(())
+}
+
+/// `terms` are those of the message as it was sent; chosen labels in its place are short.
+async fn make_searchable(
+    tx: &mut Tx,
+    accept: &Accept,
+    claim: &Claim,
+    text: &str,
+    terms: &Terms,
+) -> Result<(), StoreError> {
+    if text == accept.request.message {
+        search::write_message(tx, claim.id, accept.human, terms).await?;
+    } else {
+        search::write_message(tx, claim.id, accept.human, &Terms::of(text)).await?;
+    }
+    match &claim.title {
+        Some(title) if claim.message_count == 1 => search::write_title(tx, claim.id, title).await,
+        _ => Ok(()),
+    }
 }

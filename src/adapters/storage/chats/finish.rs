@@ -3,6 +3,7 @@
 use super::{
     super::sql::{Sql, Tx, Word, unreadable},
     hitl, log,
+    search::{self, Terms},
 };
 use crate::domain::{
     chat::{Citation, Finish, MessagePart},
@@ -12,7 +13,7 @@ use crate::domain::{
     trace::RagTrace,
 };
 
-pub(super) async fn finish(tx: &mut Tx, finish: Finish) -> Result<(), StoreError> {
+pub(super) async fn finish(tx: &mut Tx, finish: Finish, terms: &Terms) -> Result<(), StoreError> {
     if !finish.status.is_terminal() {
         return Err(StoreError::Conflict("a run does not end so"));
     }
@@ -21,6 +22,7 @@ pub(super) async fn finish(tx: &mut Tx, finish: Finish) -> Result<(), StoreError
     fail::fail_point!("finish:released");
     if something_said {
         write_message(tx, &finish).await?;
+        search::write_message(tx, finish.session, finish.message, terms).await?;
         add_parts(tx, finish.message, finish.run, &finish.parts).await?;
         add_citations(tx, finish.message, &finish.citations).await?;
     } else {

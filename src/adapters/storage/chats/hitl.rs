@@ -269,13 +269,20 @@ select h.id, h.message_id, h.root_id, h.round, h.kind, h.status, h.fingerprint, 
        cast(h.record as text) as record, h.expires_at, h.taken_by, h.answered_by, h.created_at
 from hitl h join sessions s on s.id = h.session_id where h.id = $1 and s.owner_id = $2";
 
+/// A row of a question's history as it is stored.
 #[derive(FromRow)]
-struct MoveRow {
+pub(super) struct MoveRow {
     from_status: Word<HitlStatus>,
     to_status: Word<HitlStatus>,
     run_id: Option<RunId>,
     reason: String,
     at: Millis,
+}
+
+impl From<MoveRow> for HitlMove {
+    fn from(row: MoveRow) -> Self {
+        Self { from: row.from_status.0, to: row.to_status.0, run: row.run_id, reason: row.reason, at: row.at }
+    }
 }
 
 const MOVES: &str = "
@@ -289,17 +296,7 @@ pub(super) async fn pending(
 ) -> Result<(Pending, Vec<HitlMove>), StoreError> {
     let row = Sql::new(OF_USER).bind(id).bind(user).one::<PendingRow>(tx).await?;
     let moves = Sql::new(MOVES).bind(id).all::<MoveRow>(tx).await?;
-    let moves = moves
-        .into_iter()
-        .map(|row| HitlMove {
-            from: row.from_status.0,
-            to: row.to_status.0,
-            run: row.run_id,
-            reason: row.reason,
-            at: row.at,
-        })
-        .collect();
-    Ok((row.at(now)?, moves))
+    Ok((row.at(now)?, moves.into_iter().map(HitlMove::from).collect()))
 }
 
 const FINGERPRINTS: &str = "select fingerprint from hitl where root_id = $1 order by round, created_at, id";

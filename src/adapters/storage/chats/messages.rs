@@ -1,4 +1,4 @@
-//! Messages of a branch, whole: with trace, citations, question, reasoning and tool calls.
+//! Messages, of a branch or of all, whole: with trace, citations, question, reasoning and tool calls.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::{
     hitl::PendingRow,
 };
 use crate::domain::{
-    chat::{Citation, Message, MessageKind, MessagePart, MessageStatus, Timings},
+    chat::{Citation, Feedback, Message, MessageKind, MessagePart, MessageStatus, Rating, Timings},
     error::StoreError,
     id::{DocumentId, MessageId, RunId, SessionId, UserId},
     model::Usage,
@@ -35,14 +35,8 @@ struct MessageRow {
     created_at: Millis,
 }
 
-// The walk ends after `$3` messages, and the siblings of each are found by its parent: what a branch costs does not
-// grow with its session.
-const BRANCH: &str = "
-with recursive up (id, depth) as (
-  select id, 1 from messages where id = $1 and session_id = $2
-  union all
-  select m.parent_id, up.depth + 1 from up join messages m on m.id = up.id
-  where m.parent_id is not null and up.depth < $3)
+// The siblings of a message are found by its parent: what it costs does not grow with its session.
+const MESSAGES: &str = "
 select m.id, m.parent_id, m.ord, m.kind, m.status, m.run_id, m.content, m.model, m.finish_reason, m.usage, m.timings,
        t.body as trace, m.created_at,
        case when m.parent_id is null
@@ -57,8 +51,28 @@ select m.id, m.parent_id, m.ord, m.kind, m.status, m.run_id, m.content, m.model,
          else (select count(*) from messages s
                where s.session_id = $2 and s.parent_id = m.parent_id and s.kind = m.kind)
        end as sibling_count
-from up join messages m on m.id = up.id left join traces t on t.run_id = m.run_id and m.kind = 'ai'
-order by up.depth desc";
+from messages m left join traces t on t.run_id = m.run_id and m.kind = 'ai'
+where m.session_id = $2 and m.id in (select value from json_each($1))
+order by m.ord";
+
+const MESSAGES_POSTGRES: &str = "
+select m.id, m.parent_id, m.ord, m.kind, m.status, m.run_id, m.content, m.model, m.finish_reason, m.usage, m.timings,
+       t.body as trace, m.created_at,
+       case when m.parent_id is null
+         then (select count(*) from messages s
+               where s.session_id = $2 and s.parent_id is null and s.ord < m.ord and s.kind = m.kind)
+         else (select count(*) from messages s
+               where s.session_id = $2 and s.parent_id = m.parent_id and s.ord < m.ord and s.kind = m.kind)
+       end as sibling_index,
+       case when m.parent_id is null
+         then (select count(*) from messages s
+               where s.session_id = $2 and s.parent_id is null and s.kind = m.kind)
+         else (select count(*) from messages s
+               where s.session_id = $2 and s.parent_id = m.parent_id and s.kind = m.kind)
+       end as sibling_count
+from messages m left join traces t on t.run_id = m.run_id and m.kind = 'ai'
+where m.session_id = $2 and m.id in (select jsonb_array_elements_text($1))
+order by m.ord";
 
 #[derive(FromRow)]
 struct PartRow {
@@ -114,22 +128,26 @@ select id, message_id, root_id, round, kind, status, fingerprint, prompt, cast(r
        taken_by, answered_by, created_at
 from hitl where message_id in (select jsonb_array_elements_text($1)) order by created_at, id";
 
-pub(super) async fn branch(
-    tx: &mut Tx,
-    session: SessionId,
-    leaf: MessageId,
-    limit: i64,
-    now: Millis,
-) -> Result<Vec<Message>, StoreError> {
-    let rows = Sql::new(BRANCH).bind(leaf).bind(session).bind(limit).all::<MessageRow>(tx).await?;
-    if rows.is_empty() {
-        return Err(StoreError::NotFound);
-    }
+#[derive(FromRow)]
+struct FeedbackRow {
+    message_id: MessageId,
+    rating: Word<Rating>,
+    comment: Option<String>,
+}
+
+const FEEDBACK: &str = "
+select message_id, rating, comment from feedback where message_id in (select value from json_each($1))";
+
+const FEEDBACK_POSTGRES: &str = "
+select message_id, rating, comment from feedback where message_id in (select jsonb_array_elements_text($1))";
+
+/// These messages of a session, whole, by their order.
+async fn whole(tx: &mut Tx, session: SessionId, ids: &[MessageId], now: Millis) -> Result<Vec<Message>, StoreError> {
+    let on_them = |sqlite, postgres| Sql::each(sqlite, postgres).json(ids);
+    let rows = on_them(MESSAGES, MESSAGES_POSTGRES).bind(session).all::<MessageRow>(tx).await?;
     let mut messages: Vec<Message> = rows.into_iter().map(MessageRow::bare).collect();
     let place: HashMap<MessageId, usize> =
         messages.iter().enumerate().map(|(place, message)| (message.id, place)).collect();
-    let ids: Vec<MessageId> = messages.iter().map(|message| message.id).collect();
-    let on_them = |sqlite, postgres| Sql::each(sqlite, postgres).json(&ids);
     for PartRow { message_id, body: Json(part) } in on_them(PARTS, PARTS_POSTGRES).all(tx).await? {
         let message = &mut messages[place[&message_id]];
         match part {
@@ -145,7 +163,68 @@ pub(super) async fn branch(
         let message = &mut messages[place[&row.message_id]];
         message.pending = Some(row.at(now)?);
     }
+    for FeedbackRow { message_id, rating: Word(rating), comment } in
+        on_them(FEEDBACK, FEEDBACK_POSTGRES).all(tx).await?
+    {
+        messages[place[&message_id]].feedback = Some(Feedback { rating, comment });
+    }
     Ok(messages)
+}
+
+// The walk is a primary key look-up per message, and ends after `$3` of them.
+const BRANCH: &str = "
+with recursive up (id, depth) as (
+  select id, 1 from messages where id = $1 and session_id = $2
+  union all
+  select m.parent_id, up.depth + 1 from up join messages m on m.id = up.id
+  where m.parent_id is not null and up.depth < $3)
+select id from up";
+
+pub(super) async fn branch(
+    tx: &mut Tx,
+    session: SessionId,
+    leaf: MessageId,
+    limit: i64,
+    now: Millis,
+) -> Result<Vec<Message>, StoreError> {
+    let rows = Sql::new(BRANCH).bind(leaf).bind(session).bind(limit).all::<(MessageId,)>(tx).await?;
+    if rows.is_empty() {
+        return Err(StoreError::NotFound);
+    }
+    let ids: Vec<MessageId> = rows.into_iter().map(|(id,)| id).collect();
+    // Who is answered was there before: the order of a branch is that of its session.
+    whole(tx, session, &ids, now).await
+}
+
+const PIECES: &str = "
+with recursive up (id, parent_id, depth) as (
+  select id, parent_id, 0 from messages where id = $1 and session_id = $2
+  union all
+  select m.id, m.parent_id, up.depth + 1 from up join messages m on m.id = up.parent_id)
+select id from up where depth % $3 = 0 order by depth desc";
+
+pub(super) async fn pieces(
+    tx: &mut Tx,
+    session: SessionId,
+    leaf: MessageId,
+    size: i64,
+) -> Result<Vec<MessageId>, StoreError> {
+    let rows = Sql::new(PIECES).bind(leaf).bind(session).bind(size).all::<(MessageId,)>(tx).await?;
+    Ok(rows.into_iter().map(|(id,)| id).collect())
+}
+
+const TREE: &str = "select id from messages where session_id = $1 and ord > $2 order by ord limit $3";
+
+pub(super) async fn tree(
+    tx: &mut Tx,
+    session: SessionId,
+    after: i64,
+    limit: i64,
+    now: Millis,
+) -> Result<Vec<Message>, StoreError> {
+    let rows = Sql::new(TREE).bind(session).bind(after).bind(limit).all::<(MessageId,)>(tx).await?;
+    let ids: Vec<MessageId> = rows.into_iter().map(|(id,)| id).collect();
+    whole(tx, session, &ids, now).await
 }
 
 const SESSION_OF: &str = "
@@ -183,6 +262,7 @@ impl MessageRow {
             pending: None,
             reasoning: None,
             tool_calls: Vec::new(),
+            feedback: None,
             siblings: (self.sibling_index, self.sibling_count),
             created_at: self.created_at,
         }

@@ -1,15 +1,23 @@
 //! Sessions, messages, runs, their logs, and questions to the user.
 
 mod accept;
+mod change;
+mod feedback;
 mod finish;
+mod history;
 mod hitl;
 mod log;
 mod messages;
+mod prune;
+mod questions;
 mod runs;
+mod search;
 mod sessions;
+mod tree;
 
 use async_trait::async_trait;
 
+use self::search::Terms;
 use super::{Storage, writer::Kind};
 use crate::domain::{
     chat::{Accept, Accepted, ChatStore, Finish, HitlMove, Message, Refused, Session},
@@ -23,8 +31,8 @@ use crate::domain::{
 #[async_trait]
 impl ChatStore for Storage {
     async fn accept(&self, accept: &Accept) -> Result<Accepted, Refused> {
-        let accept = accept.clone();
-        self.write(Kind::ACCEPT, move |tx| Box::pin(async move { accept::accept(tx, &accept).await })).await
+        let (accept, terms) = (accept.clone(), Terms::of(&accept.request.message));
+        self.write(Kind::ACCEPT, move |tx| Box::pin(async move { accept::accept(tx, &accept, &terms).await })).await
     }
 
     async fn log(&self, batches: &[FrameBatch]) -> Result<Vec<RunId>, StoreError> {
@@ -33,8 +41,8 @@ impl ChatStore for Storage {
     }
 
     async fn finish(&self, finish: &Finish) -> Result<(), StoreError> {
-        let finish = finish.clone();
-        self.write(Kind::FINISH, move |tx| Box::pin(async move { finish::finish(tx, finish).await })).await
+        let (finish, terms) = (finish.clone(), Terms::of(&finish.content));
+        self.write(Kind::FINISH, move |tx| Box::pin(async move { finish::finish(tx, finish, &terms).await })).await
     }
 
     async fn beat_process(&self, id: &str, boot: &str, until: Millis) -> Result<(), StoreError> {

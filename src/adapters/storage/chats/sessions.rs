@@ -5,6 +5,7 @@ use sqlx::FromRow;
 use super::{
     super::sql::{Sql, Tx},
     hitl::{self, PendingRow},
+    search,
 };
 use crate::domain::{
     chat::Session,
@@ -61,6 +62,9 @@ pub(super) async fn session(tx: &mut Tx, user: UserId, name: &str, now: Millis) 
     with_questions(tx, vec![row], now).await?.pop().ok_or(StoreError::NotFound)
 }
 
+/// Before the first page stands a place that is newer than every session.
+const BEFORE_ALL: (Millis, SessionId) = (Millis(i64::MAX), SessionId::from_uuid(uuid::Uuid::max()));
+
 const SESSIONS: &str = "
 select id, owner_id, name, title, active_leaf, running_run, message_count, created_at, updated_at
 from sessions where owner_id = $1 and (updated_at, id) < ($2, $3)
@@ -73,9 +77,37 @@ pub(super) async fn sessions(
     limit: i64,
     now: Millis,
 ) -> Result<Vec<Session>, StoreError> {
-    // Before the first page stands a place that is newer than every session.
-    let (time, id) = after.unwrap_or((Millis(i64::MAX), SessionId::from_uuid(uuid::Uuid::max())));
+    let (time, id) = after.unwrap_or(BEFORE_ALL);
     let rows = Sql::new(SESSIONS).bind(user).bind(time).bind(id).bind(limit).all(tx).await?;
+    with_questions(tx, rows, now).await
+}
+
+// The index gives the sessions; they are then read newest first.
+const SEARCH: &str = "
+select id, owner_id, name, title, active_leaf, running_run, message_count, created_at, updated_at
+from sessions where owner_id = $1 and (updated_at, id) < ($2, $3)
+  and id in (select t.session_id from search_index join search_terms t on t.no = search_index.rowid
+             where search_index match $5)
+order by updated_at desc, id desc limit $4";
+
+const SEARCH_POSTGRES: &str = "
+select id, owner_id, name, title, active_leaf, running_run, message_count, created_at, updated_at
+from sessions where owner_id = $1 and (updated_at, id) < ($2, $3)
+  and id in (select session_id from search_terms where terms @@ cast($5 as tsquery))
+order by updated_at desc, id desc limit $4";
+
+pub(super) async fn search(
+    tx: &mut Tx,
+    user: UserId,
+    query: &str,
+    after: Option<(Millis, SessionId)>,
+    limit: i64,
+    now: Millis,
+) -> Result<Vec<Session>, StoreError> {
+    let Some(wanted) = search::wanted(tx, user, query) else { return Ok(Vec::new()) };
+    let (time, id) = after.unwrap_or(BEFORE_ALL);
+    let search = Sql::each(SEARCH, SEARCH_POSTGRES).bind(user).bind(time).bind(id).bind(limit).bind(wanted);
+    let rows = search.all(tx).await?;
     with_questions(tx, rows, now).await
 }
 

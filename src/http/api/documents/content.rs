@@ -24,6 +24,7 @@ use super::readable;
 use crate::{
     domain::knowledge::{BlobFile, Document},
     http::{
+        attachment::attachment,
         error::{ApiError, Result},
         extract::{IdPath, Query, SignedIn},
         state::App,
@@ -68,25 +69,8 @@ pub(in crate::http) async fn content(
         media_type.unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream")),
     );
     headers.insert(header::CONTENT_LENGTH, bytes.into());
-    if let Ok(value) = HeaderValue::from_str(&disposition(&document.filename)) {
-        headers.insert(header::CONTENT_DISPOSITION, value);
-    }
+    headers.insert(header::CONTENT_DISPOSITION, attachment(&document.filename));
     Ok(response)
-}
-
-/// An attachment of this name (RFC 6266): percent-encoded UTF-8, with an ASCII name for those who do not read it.
-fn disposition(filename: &str) -> String {
-    let plain: String =
-        filename.chars().map(|c| if c.is_ascii_graphic() && !r#""\%"#.contains(c) { c } else { '_' }).collect();
-    let mut value = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''");
-    for byte in filename.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            value.push(char::from(byte));
-        } else {
-            value.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    value
 }
 
 /// A fetched blob; a temporary copy goes with it.
@@ -114,18 +98,5 @@ impl Stream for Pieces {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         Pin::new(&mut self.file).poll_next(cx)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_all_scripts() {
-        assert_eq!(
-            disposition("保修 \"1\".pdf"),
-            "attachment; filename=\"____1_.pdf\"; filename*=UTF-8''%E4%BF%9D%E4%BF%AE%20%221%22.pdf"
-        );
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     },
     http::{
         error::Result,
-        extract::{Cursor, Page, Query},
+        extract::{Page, Query},
         state::App,
     },
 };
@@ -107,9 +107,9 @@ pub(in crate::http) async fn list(
     State(app): State<Arc<App>>,
     Query(query): Query<DocumentQuery>,
 ) -> Result<axum::Json<DocumentList>> {
-    let page = Page::<Document>::new(query.limit, query.cursor.as_deref())?;
+    let page = Page::new(query.limit, query.cursor.as_deref())?;
     let mut documents = app.ingest.documents(query.collection.as_deref(), page.after, page.fetch()).await?;
-    let next_cursor = page.cut(&mut documents, |document| Cursor(document.created_at, document.id));
+    let next_cursor = page.cut(&mut documents, |document| (document.created_at, document.id));
     let view = |document| DocumentView::new(document, app.extractor.as_ref());
     Ok(axum::Json(DocumentList { documents: documents.into_iter().map(view).collect(), next_cursor }))
 }

@@ -159,6 +159,7 @@ async fn an_answer_is_read_back_whole(test: &mut TestStore) {
         pending: None,
         reasoning: Some("Hm. Ah.".into()),
         tool_calls: vec![call],
+        feedback: None,
         siblings: (0, 1),
         created_at: test.now(),
     };

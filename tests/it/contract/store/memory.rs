@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use askback::domain::{
-    chat::{ChatStore, Finish},
+    chat::{ChatStore, Finish, HistoryStore},
     id::UserId,
     memory::{BackgroundEvent, EventId, MemoryStore, Note},
     run::RunStatus,
@@ -15,19 +15,31 @@ use super::{
 };
 use crate::support::store::TestStore;
 
-on_both_engines!(a_note_gives_way_to_one_that_covers_more, an_event_is_told_once, an_event_is_added_once);
+on_both_engines!(a_note_gives_way_to_one_that_was_made_from_it, an_event_is_told_once, an_event_is_added_once);
 
-async fn a_note_gives_way_to_one_that_covers_more(test: &mut TestStore) {
+async fn a_note_gives_way_to_one_that_was_made_from_it(test: &mut TestStore) {
     let eva = someone(test, "eva").await;
-    let session = begin(test, eva, says("one")).await.accepted.session.id;
+    let first = begin(test, eva, says("one")).await;
+    first.answer(test, "1").await;
+    let session = first.accepted.session.id;
+    begin(test, eva, says("two")).await.answer(test, "2").await;
     let note = |body: &str, upto_ord| Note { body: body.into(), upto_ord };
+    let put = async |body: &str, upto_ord, before| {
+        test.store.put_note(session, &note(body, upto_ord), before, test.now()).await.unwrap()
+    };
     assert_eq!(test.store.note(session).await, Ok(None));
-    assert_eq!(test.store.put_note(session, &note("二", 4), test.now()).await, Ok(true));
-    assert_eq!(test.store.put_note(session, &note("late", 2), test.now()).await, Ok(false));
-    assert_eq!(test.store.put_note(session, &note("same", 4), test.now()).await, Ok(false));
-    assert_eq!(test.store.note(session).await, Ok(Some(note("二", 4))));
-    assert_eq!(test.store.put_note(session, &note("more", 6), test.now()).await, Ok(true));
-    assert_eq!(test.store.note(session).await, Ok(Some(note("more", 6))));
+    assert!(!put("made from one that is gone", 2, Some(1)).await);
+    assert!(put("二", 2, None).await);
+    assert!(!put("made beside it", 3, None).await);
+    assert!(!put("made from another", 3, Some(1)).await);
+    assert_eq!(test.store.note(session).await, Ok(Some(note("二", 2))));
+    assert!(put("more", 4, Some(2)).await);
+    assert!(!put("of what is not there", 7, Some(4)).await);
+    assert_eq!(test.store.note(session).await, Ok(Some(note("more", 4))));
+    test.store.delete_message(eva, "s", first.accept.message).await.unwrap();
+    assert!(!put("late", 6, Some(4)).await);
+    assert!(!put("late", 4, None).await);
+    assert_eq!(test.store.note(session).await, Ok(None));
 }
 
 fn event(test: &TestStore, user: UserId, subject: &str) -> BackgroundEvent {

@@ -2,6 +2,7 @@
 
 mod chats;
 mod documents;
+mod history;
 mod jobs;
 mod memory;
 mod opening;

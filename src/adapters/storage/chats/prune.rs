@@ -1,0 +1,88 @@
+//! Deleting a message with its branch: everything that came of it goes too, runs and their logs included.
+
+use super::{
+    super::sql::{Sql, Tx},
+    tree,
+};
+use crate::domain::{
+    error::StoreError,
+    id::{MessageId, SessionId, UserId},
+};
+
+// First of all: a turn that is to be accepted waits for it, or is seen.
+const LOCK: &str = "
+update sessions set updated_at = updated_at where owner_id = $1 and name = $2 and running_run is null
+returning id";
+
+const EXISTS: &str = "
+select count(*) from messages m join sessions s on s.id = m.session_id
+where s.owner_id = $1 and s.name = $2 and m.id = $3";
+
+const PARENT: &str = "select parent_id, ord from messages where session_id = $1 and id = $2";
+
+// The oldest that goes is the message itself: whatever a note covers from there on may speak of it.
+const FORGET_NOTE: &str = "delete from notes where session_id = $1 and upto_ord >= $2";
+
+const DELETE_RUNS: &str = "
+with recursive below (id) as (
+  select id from messages where session_id = $1 and id = $2
+  union all
+  select m.id from below join messages m on m.parent_id = below.id and m.session_id = $1)
+delete from runs
+where session_id = $1 and (human_id in (select id from below) or message_id in (select id from below))";
+
+const DELETE_MESSAGES: &str = "
+with recursive below (id) as (
+  select id from messages where session_id = $1 and id = $2
+  union all
+  select m.id from below join messages m on m.parent_id = below.id and m.session_id = $1)
+delete from messages where session_id = $1 and id in (select id from below)";
+
+pub(super) async fn delete(tx: &mut Tx, user: UserId, name: String, message: MessageId) -> Result<(), StoreError> {
+    let locked = Sql::new(LOCK).bind(user).bind(name.as_str()).maybe::<(SessionId,)>(tx).await?;
+    let Some((session,)) = locked else {
+        let (there,) = Sql::new(EXISTS).bind(user).bind(name).bind(message).one::<(i64,)>(tx).await?;
+        let busy = StoreError::Conflict("the session has a running turn");
+        return Err(if there == 0 { StoreError::NotFound } else { busy });
+    };
+    let (parent, ord) = Sql::new(PARENT).bind(session).bind(message).one::<(Option<MessageId>, i64)>(tx).await?;
+    Sql::new(FORGET_NOTE).bind(session).bind(ord).run(tx).await?;
+    Sql::new(DELETE_RUNS).bind(session).bind(message).run(tx).await?;
+    let deleted = Sql::new(DELETE_MESSAGES).bind(session).bind(message).run(tx).await?;
+    Sql::new(COUNT).bind(session).bind(deleted).run(tx).await?;
+    Sql::new(FORGET_TITLE).bind(session).run(tx).await?;
+    show_what_is_left(tx, session, parent).await
+}
+
+// A session that is empty again is named by its next first question.
+const COUNT: &str = "
+update sessions
+set message_count = message_count - $2,
+    title = case when message_count > $2 then title else null end,
+    title_by = case when message_count > $2 then title_by else 'none' end
+where id = $1";
+
+const FORGET_TITLE: &str = "
+delete from search_terms where session_id = $1 and message_id is null
+  and exists (select 1 from sessions s where s.id = $1 and s.title is null)";
+
+const SHOWS_NOTHING: &str = "
+select count(*) from sessions s
+where s.id = $1 and not exists (select 1 from messages m where m.session_id = s.id and m.id = s.active_leaf)";
+
+const NEWEST: &str = "select id from messages where session_id = $1 order by ord desc limit 1";
+
+const SHOW: &str = "update sessions set active_leaf = $2 where id = $1";
+
+/// A user who looks at another branch is left there.
+async fn show_what_is_left(tx: &mut Tx, session: SessionId, parent: Option<MessageId>) -> Result<(), StoreError> {
+    let (shows_nothing,) = Sql::new(SHOWS_NOTHING).bind(session).one::<(i64,)>(tx).await?;
+    if shows_nothing == 0 {
+        return Ok(());
+    }
+    let leaf = match parent {
+        Some(parent) => Some(tree::newest_below(tx, session, parent).await?),
+        None => Sql::new(NEWEST).bind(session).maybe::<(MessageId,)>(tx).await?.map(|(newest,)| newest),
+    };
+    Sql::new(SHOW).bind(session).bind(leaf).run(tx).await.map(|_| ())
+}

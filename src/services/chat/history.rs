@@ -1,0 +1,152 @@
+//! Conversations as trees: found, read whole, changed and cut back by their owners.
+
+use futures::{StreamExt, stream, stream::BoxStream};
+
+use super::{Chat, Conversation};
+use crate::domain::{
+    chat::{Feedback, HitlMove, Message, Session, SessionChange},
+    error::StoreError,
+    hitl::Pending,
+    id::{HitlId, MessageId, SessionId, UserId},
+    time::Millis,
+};
+
+/// Messages that are read at a time where all are wanted.
+const PIECE: i64 = 100;
+
+/// Messages, some at a time, in order.
+pub type Pieces = BoxStream<'static, Result<Vec<Message>, StoreError>>;
+
+impl Chat {
+    /// Sessions of `user` whose title, or one of whose messages, holds the words of `query`; newest first, after the
+    /// place `(updated_at, id)` of the last one seen.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn search_sessions(
+        &self,
+        user: UserId,
+        query: &str,
+        after: Option<(Millis, SessionId)>,
+        limit: i64,
+    ) -> Result<Vec<Session>, StoreError> {
+        self.inner.ports.history.search(user, query, after, limit).await
+    }
+
+    /// Renames a session, or shows another of its branches.
+    ///
+    /// # Errors
+    /// `NotFound`, also for another user's and for a message of another session; the store's.
+    pub async fn change_session(
+        &self,
+        user: UserId,
+        name: &str,
+        change: &SessionChange,
+    ) -> Result<Session, StoreError> {
+        self.inner.ports.history.change_session(user, name, change).await
+    }
+
+    /// A session of `user`, and the messages of all its branches after `after`, by their order.
+    ///
+    /// # Errors
+    /// `NotFound`, also for another user's; the store's.
+    pub async fn tree(
+        &self,
+        user: UserId,
+        name: &str,
+        after: i64,
+        limit: i64,
+    ) -> Result<(Session, Vec<Message>), StoreError> {
+        let session = self.inner.ports.chats.session(user, name).await?;
+        let messages = self.inner.ports.history.tree(session.id, after, limit).await?;
+        Ok((session, messages))
+    }
+
+    /// A session of `user`, and all its messages, however many there are.
+    ///
+    /// # Errors
+    /// `NotFound`, also for another user's; the store's.
+    pub async fn whole_tree(&self, user: UserId, name: &str) -> Result<(Session, Pieces), StoreError> {
+        let session = self.inner.ports.chats.session(user, name).await?;
+        let (chat, id) = (self.clone(), session.id);
+        let pieces = stream::try_unfold(0, move |after| {
+            let chat = chat.clone();
+            async move {
+                let messages = chat.inner.ports.history.tree(id, after, PIECE).await?;
+                Ok(messages.last().map(|last| last.ord).map(|next| (messages, next)))
+            }
+        });
+        Ok((session, pieces.boxed()))
+    }
+
+    /// A session of `user`, and its whole shown branch, however long it is.
+    ///
+    /// # Errors
+    /// `NotFound`, also for another user's; the store's.
+    pub async fn whole_branch(&self, user: UserId, name: &str) -> Result<(Session, Pieces), StoreError> {
+        let session = self.inner.ports.chats.session(user, name).await?;
+        let ends = match session.active_leaf {
+            Some(leaf) => self.inner.ports.history.pieces(session.id, leaf, PIECE).await?,
+            None => Vec::new(),
+        };
+        let (chat, id) = (self.clone(), session.id);
+        let pieces = stream::iter(ends).then(move |end| {
+            let chat = chat.clone();
+            async move { chat.inner.ports.chats.branch(id, end, PIECE).await }
+        });
+        Ok((session, pieces.boxed()))
+    }
+
+    /// The branch of a session of `user` up to `end`, a message above those that were read before.
+    ///
+    /// # Errors
+    /// `NotFound`, also for another user's and for a message of another session; the store's.
+    pub async fn earlier(
+        &self,
+        user: UserId,
+        name: &str,
+        end: MessageId,
+        limit: i64,
+    ) -> Result<Conversation, StoreError> {
+        let session = self.inner.ports.chats.session(user, name).await?;
+        self.conversation(session, Some(end), limit).await
+    }
+
+    /// Deletes a message and all below it, with everything that came of them.
+    ///
+    /// # Errors
+    /// `NotFound`, also for another user's; `Conflict` while a run has the session; the store's.
+    pub async fn delete_message(&self, user: UserId, session: &str, message: MessageId) -> Result<(), StoreError> {
+        self.inner.ports.history.delete_message(user, session, message).await
+    }
+
+    /// Keeps what `user` thinks of a message.
+    ///
+    /// # Errors
+    /// `NotFound`, also for another user's; the store's.
+    pub async fn rate(
+        &self,
+        user: UserId,
+        session: &str,
+        message: MessageId,
+        feedback: &Feedback,
+    ) -> Result<(), StoreError> {
+        let now = self.inner.ports.clock.now();
+        self.inner.ports.history.rate(user, session, message, feedback, now).await
+    }
+
+    /// Questions of a session of `user` with their moves, oldest first, after the place `(created_at, id)`.
+    ///
+    /// # Errors
+    /// `NotFound`, also for another user's; the store's.
+    pub async fn questions(
+        &self,
+        user: UserId,
+        name: &str,
+        after: Option<(Millis, HitlId)>,
+        limit: i64,
+    ) -> Result<Vec<(Pending, Vec<HitlMove>)>, StoreError> {
+        let session = self.inner.ports.chats.session(user, name).await?;
+        self.inner.ports.history.questions(session.id, after, limit).await
+    }
+}

@@ -1,0 +1,404 @@
+//! Conversations as trees: found, read whole, changed, cut back.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use askback::domain::{
+    chat::{ChatStore, Citation, Feedback, Finish, HistoryStore, Message, Rating, SessionChange},
+    error::StoreError,
+    hitl::{HitlStatus, Settlement},
+    id::{MessageId, UserId},
+    memory::{MemoryStore, Note},
+    run::RunStatus,
+    trace::RagTrace,
+};
+
+use super::{
+    on_both_engines, someone,
+    turns::{Turn, begin, says, turn, whole},
+};
+use crate::support::store::TestStore;
+
+on_both_engines!(
+    a_tree_is_the_same_in_pages_of_any_size,
+    a_long_branch_comes_in_pieces,
+    a_users_title_wins_over_a_models,
+    a_branch_is_shown_also_while_a_turn_runs,
+    a_message_of_another_session_is_not_shown,
+    a_deleted_message_takes_its_branch_with_it,
+    a_deleted_root_shows_what_another_root_has,
+    a_deleted_branch_that_is_not_shown_moves_nothing,
+    a_busy_session_loses_no_message,
+    a_note_that_covers_deleted_text_goes,
+    sessions_are_found_by_title_and_text,
+    a_search_finds_own_sessions_alone_newest_first,
+    what_is_deleted_or_replaced_is_not_found,
+    feedback_is_the_last_that_was_given,
+    questions_come_with_their_moves,
+    what_is_anothers_does_not_exist,
+);
+
+async fn exchange(test: &TestStore, user: UserId, parent: Option<&Turn>, question: &str, answer: &str) -> Turn {
+    let mut request = says(question);
+    request.parent = parent.map(|turn| turn.accept.message);
+    let turn = begin(test, user, request).await;
+    turn.answer(test, answer).await;
+    turn
+}
+
+/// `root`, and under its answer `one` and `two`, of which the last is shown.
+async fn fork(test: &TestStore, user: UserId) -> [Turn; 3] {
+    let root = exchange(test, user, None, "root", "r").await;
+    let one = exchange(test, user, Some(&root), "one", "1").await;
+    let two = exchange(test, user, Some(&root), "two", "2").await;
+    [root, one, two]
+}
+
+async fn show(test: &TestStore, user: UserId, message: MessageId) -> Result<Option<MessageId>, StoreError> {
+    let change = SessionChange { shown: Some(message), ..SessionChange::default() };
+    test.store.change_session(user, "s", &change).await.map(|session| session.active_leaf)
+}
+
+async fn rename(test: &TestStore, user: UserId, title: &str) {
+    let change = SessionChange { title: Some(title.into()), ..SessionChange::default() };
+    test.store.change_session(user, "s", &change).await.unwrap();
+}
+
+async fn titled(test: &TestStore, user: UserId) -> Option<String> {
+    test.store.session(user, "s").await.unwrap().title
+}
+
+fn contents(messages: &[Message]) -> Vec<&str> {
+    messages.iter().map(|message| message.content.as_str()).collect()
+}
+
+async fn a_tree_is_the_same_in_pages_of_any_size(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let [root, one, two] = fork(test, eva).await;
+    let session = root.accepted.session.id;
+    let all = test.store.tree(session, 0, 100).await.unwrap();
+    assert_eq!(contents(&all), ["root", "r", "one", "1", "two", "2"]);
+    let links: Vec<_> = all.iter().map(|message| (message.parent, message.siblings)).collect();
+    let fork = Some(root.accept.message);
+    assert_eq!(
+        links,
+        [
+            (None, (0, 1)),
+            (Some(root.accept.human), (0, 1)),
+            (fork, (0, 2)),
+            (Some(one.accept.human), (0, 1)),
+            (fork, (1, 2)),
+            (Some(two.accept.human), (0, 1)),
+        ]
+    );
+    for limit in 1..=7 {
+        let mut pages = Vec::new();
+        while let Some(page) =
+            Some(test.store.tree(session, pages.last().map_or(0, |last: &Message| last.ord), limit).await.unwrap())
+                .filter(|page| !page.is_empty())
+        {
+            assert!(page.len() <= usize::try_from(limit).unwrap());
+            pages.extend(page);
+        }
+        assert_eq!(pages, all);
+    }
+    assert_eq!(whole(test, eva, two.accept.message).await.last(), all.last(), "as whole as in its branch");
+}
+
+async fn a_long_branch_comes_in_pieces(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let mut last = exchange(test, eva, None, "q0", "a0").await;
+    for no in 1..4 {
+        last = exchange(test, eva, Some(&last), &format!("q{no}"), &format!("a{no}")).await;
+    }
+    let (session, leaf) = (last.accepted.session.id, last.accept.message);
+    for size in 1..=9 {
+        let mut texts = Vec::new();
+        for end in test.store.pieces(session, leaf, size).await.unwrap() {
+            let piece = test.store.branch(session, end, size).await.unwrap();
+            texts.extend(piece.into_iter().map(|message| message.content));
+        }
+        assert_eq!(texts, ["q0", "a0", "q1", "a1", "q2", "a2", "q3", "a3"], "{size}");
+    }
+}
+
+async fn a_users_title_wins_over_a_models(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let root = exchange(test, eva, None, "How long?", "…").await;
+    let session = root.accepted.session.id;
+    assert_eq!(test.store.entitle(session, "Warranty").await, Ok(true));
+    assert_eq!(titled(test, eva).await.as_deref(), Some("Warranty"));
+    assert_eq!(test.store.entitle(session, "Other").await, Ok(false), "a model's title is made once");
+    rename(test, eva, "保修").await;
+    assert_eq!(test.store.entitle(session, "Warranty").await, Ok(false));
+    exchange(test, eva, Some(&root), "And now?", "…").await;
+    assert_eq!(titled(test, eva).await.as_deref(), Some("保修"));
+}
+
+async fn a_branch_is_shown_also_while_a_turn_runs(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let [root, one, two] = fork(test, eva).await;
+    assert_eq!(show(test, eva, one.accept.human).await, Ok(Some(one.accept.message)));
+    assert_eq!(show(test, eva, root.accept.human).await, Ok(Some(two.accept.message)), "the newest below");
+    let mut request = says("three");
+    request.parent = Some(two.accept.message);
+    let running = begin(test, eva, request).await;
+    assert_eq!(show(test, eva, one.accept.message).await, Ok(Some(one.accept.message)));
+    running.answer(test, "3").await;
+    let session = test.store.session(eva, "s").await.unwrap();
+    assert_eq!(session.active_leaf, Some(one.accept.message), "the end of the turn leaves the user where they look");
+    assert_eq!(show(test, eva, two.accept.human).await, Ok(Some(running.accept.message)));
+}
+
+async fn a_message_of_another_session_is_not_shown(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let root = exchange(test, eva, None, "root", "r").await;
+    let mut elsewhere = turn(test, eva, says("elsewhere"));
+    elsewhere.session_name = "t".into();
+    test.store.accept(&elsewhere).await.unwrap();
+    for message in [elsewhere.human, test.id()] {
+        let change = SessionChange { title: Some("new".into()), shown: Some(message) };
+        assert_eq!(test.store.change_session(eva, "s", &change).await, Err(StoreError::NotFound));
+    }
+    let session = test.store.session(eva, "s").await.unwrap();
+    assert_eq!((session.title.as_deref(), session.active_leaf), (Some("root"), Some(root.accept.message)));
+}
+
+async fn a_deleted_message_takes_its_branch_with_it(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let [root, one, _] = fork(test, eva).await;
+    let mut request = says("three");
+    request.parent = Some(one.accept.message);
+    let asking = begin(test, eva, request).await;
+    test.store.log(&[asking.frames(1, 1, "{}\n")]).await.unwrap();
+    let question = asking.ask(test).await;
+    let reply = begin(test, eva, says("2")).await;
+    let citation = Citation {
+        marker: 1,
+        document_id: test.id(),
+        version: 1,
+        filename: "a".into(),
+        page: None,
+        start: 0,
+        end: 1,
+        quote: "a".into(),
+        quote_sha256: "00".into(),
+        removed: true,
+    };
+    let finish = Finish {
+        citations: vec![citation],
+        trace: Some(RagTrace::default()),
+        ..reply.settling(question, Settlement::Answered, RunStatus::Completed)
+    };
+    test.store.finish(&finish).await.unwrap();
+    assert_eq!(test.store.session(eva, "s").await.unwrap().message_count, 10);
+
+    test.store.delete_message(eva, "s", one.accept.human).await.unwrap();
+    let left = test.store.tree(root.accepted.session.id, 0, 100).await.unwrap();
+    assert_eq!(contents(&left), ["root", "r", "two", "2"]);
+    let session = test.store.session(eva, "s").await.unwrap();
+    assert_eq!((session.message_count, session.active_leaf), (4, left.last().map(|newest| newest.id)));
+    for run in [one.accept.run, asking.accept.run, reply.accept.run] {
+        assert_eq!(test.store.run(eva, run).await, Err(StoreError::NotFound));
+        assert_eq!(test.store.frames(run, 0, 10).await, Ok(Vec::new()));
+    }
+    assert_eq!(test.store.pending(eva, question).await, Err(StoreError::NotFound));
+    assert_eq!(test.store.message(eva, reply.accept.message).await, Err(StoreError::NotFound));
+    assert_eq!(test.store.run(eva, root.accept.run).await.unwrap().status, RunStatus::Completed);
+    // An answer alone: its question stays, and so does the place in the order of what was deleted.
+    test.store.delete_message(eva, "s", root.accept.message).await.unwrap();
+    let session = test.store.session(eva, "s").await.unwrap();
+    assert_eq!((session.message_count, session.active_leaf), (1, Some(root.accept.human)));
+    let next = exchange(test, eva, None, "next", "n").await;
+    let orders: Vec<i64> = whole(test, eva, next.accept.message).await.iter().map(|message| message.ord).collect();
+    assert_eq!(orders, [1, 11, 12]);
+}
+
+async fn a_deleted_root_shows_what_another_root_has(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let first = exchange(test, eva, None, "first", "1").await;
+    test.store.delete_message(eva, "s", first.accept.human).await.unwrap();
+    let session = test.store.session(eva, "s").await.unwrap();
+    assert_eq!((session.message_count, session.active_leaf, session.title), (0, None, None));
+    let second = exchange(test, eva, None, "second", "2").await;
+    assert_eq!((second.accepted.first_turn, second.accepted.parent), (true, None));
+    assert_eq!(titled(test, eva).await.as_deref(), Some("second"));
+    assert_eq!(test.store.tree(session.id, 0, 10).await.unwrap()[0].ord, 3);
+}
+
+async fn a_deleted_branch_that_is_not_shown_moves_nothing(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let [_, one, two] = fork(test, eva).await;
+    test.store.delete_message(eva, "s", one.accept.message).await.unwrap();
+    let session = test.store.session(eva, "s").await.unwrap();
+    assert_eq!((session.active_leaf, session.message_count), (Some(two.accept.message), 5));
+    assert_eq!(test.store.delete_message(eva, "s", one.accept.message).await, Err(StoreError::NotFound));
+}
+
+async fn a_busy_session_loses_no_message(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let [root, one, _] = fork(test, eva).await;
+    let running = begin(test, eva, says("three")).await;
+    for message in [root.accept.human, one.accept.message, running.accept.message] {
+        let refused = test.store.delete_message(eva, "s", message).await;
+        assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
+    }
+    assert_eq!(test.store.delete_message(eva, "s", test.id()).await, Err(StoreError::NotFound));
+    running.answer(test, "3").await;
+    assert_eq!(test.store.session(eva, "s").await.unwrap().message_count, 8);
+    test.store.delete_message(eva, "s", running.accept.human).await.unwrap();
+}
+
+async fn a_note_that_covers_deleted_text_goes(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let [root, one, two] = fork(test, eva).await;
+    let session = root.accepted.session.id;
+    let note = Note { body: "root, one".into(), upto_ord: 3 };
+    assert_eq!(test.store.put_note(session, &note, None, test.now()).await, Ok(true));
+    test.store.delete_message(eva, "s", two.accept.human).await.unwrap();
+    assert_eq!(test.store.note(session).await, Ok(Some(note)), "it ends before what was deleted");
+    test.store.delete_message(eva, "s", one.accept.human).await.unwrap();
+    assert_eq!(test.store.note(session).await, Ok(None));
+}
+
+async fn found(test: &TestStore, user: UserId, query: &str) -> Vec<String> {
+    let sessions = test.store.search(user, query, None, 10).await.unwrap();
+    sessions.into_iter().map(|session| session.name).collect()
+}
+
+async fn in_session(test: &TestStore, user: UserId, name: &str, question: &str, answer: &str) -> Turn {
+    test.clock.forward(Duration::from_millis(1));
+    let mut accept = turn(test, user, says(question));
+    accept.session_name = name.into();
+    let accepted = test.store.accept(&accept).await.unwrap();
+    let turn = Turn { accept, accepted };
+    turn.answer(test, answer).await;
+    turn
+}
+
+async fn sessions_are_found_by_title_and_text(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    in_session(test, eva, "a", "How long is the warranty of the Aurora X1-200?", "Two years, batteries 6 months.")
+        .await;
+    in_session(test, eva, "b", "本產品的保養維修期限為多久？", "兩年，ＷｉＦｉ 模組除外。").await;
+    in_session(test, eva, "c", "it's \"quoted\" & odd | (text): * ' \\ -", "Yes!").await;
+    let change = SessionChange { title: Some("Règlement d'Été".into()), ..SessionChange::default() };
+    test.store.change_session(eva, "c", &change).await.unwrap();
+    for (query, names) in [
+        ("warranty", vec!["a"]),
+        ("Battery", vec!["a"]),
+        ("x1-200", vec!["a"]),
+        ("auro", vec!["a"]),
+        ("aurora warranty", vec!["a"]),
+        ("warranty battery", vec![]),
+        ("保养维修", vec!["b"]),
+        ("維修期限", vec!["b"]),
+        ("wifi模组", vec!["b"]),
+        ("年", vec!["b"]),
+        ("保修", vec![]),
+        ("reglement", vec!["c"]),
+        ("ÉTÉ", vec!["c"]),
+        ("quoted odd", vec!["c"]),
+        ("the", vec!["a"]),
+        ("\"", vec![]),
+        ("' & | ! :* () \\ NOT OR AND NEAR", vec![]),
+        ("@", vec![]),
+    ] {
+        assert_eq!(found(test, eva, query).await, names, "{query}");
+    }
+    rename(test, eva, "unknown").await;
+}
+
+async fn a_search_finds_own_sessions_alone_newest_first(test: &mut TestStore) {
+    let (eva, bob) = (someone(test, "eva").await, someone(test, "bob").await);
+    for name in ["a", "b", "c", "d"] {
+        in_session(test, eva, name, if name == "c" { "price" } else { "warranty" }, "Yes.").await;
+        in_session(test, bob, name, "warranty of bob", "Yes.").await;
+    }
+    let mut seen = Vec::new();
+    let mut after = None;
+    while let Some(last) = test.store.search(eva, "warranty", after, 1).await.unwrap().pop() {
+        after = Some((last.updated_at, last.id));
+        assert_eq!(last.owner, eva);
+        seen.push(last.name);
+    }
+    assert_eq!(seen, ["d", "b", "a"]);
+    assert_eq!(found(test, bob, "bob").await.len(), 4);
+    assert_eq!(found(test, eva, "bob").await, Vec::<String>::new());
+    // Another user's id is no word that could be looked for.
+    assert_eq!(found(test, eva, &format!("@{bob}")).await, Vec::<String>::new());
+}
+
+async fn what_is_deleted_or_replaced_is_not_found(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let root = in_session(test, eva, "s", "zebra", "giraffe").await;
+    let second = in_session(test, eva, "s", "lion", "tiger").await;
+    rename(test, eva, "savannah").await;
+    for query in ["zebra", "giraffe", "lion", "tiger", "savannah"] {
+        assert_eq!(found(test, eva, query).await, ["s"], "{query}");
+    }
+    rename(test, eva, "animals").await;
+    assert_eq!(found(test, eva, "savannah").await, Vec::<String>::new());
+    test.store.delete_message(eva, "s", second.accept.message).await.unwrap();
+    assert_eq!(found(test, eva, "tiger").await, Vec::<String>::new());
+    assert_eq!(found(test, eva, "lion").await, ["s"]);
+    test.store.delete_message(eva, "s", root.accept.human).await.unwrap();
+    for query in ["zebra", "giraffe", "lion", "animals"] {
+        assert_eq!(found(test, eva, query).await, Vec::<String>::new(), "{query}");
+    }
+    in_session(test, eva, "s", "zebra", "giraffe").await;
+    assert_eq!(found(test, eva, "zebra").await, ["s"]);
+    // What a failed turn had said is found, what it had not said is not there.
+    let running = begin(test, eva, says("okapi")).await;
+    test.store.finish(&running.end(RunStatus::Failed, "")).await.unwrap();
+    assert_eq!(found(test, eva, "okapi").await, ["s"]);
+    test.store.delete_session(eva, "s").await.unwrap();
+    assert_eq!(found(test, eva, "zebra").await, Vec::<String>::new());
+}
+
+async fn feedback_is_the_last_that_was_given(test: &mut TestStore) {
+    let (eva, bob) = (someone(test, "eva").await, someone(test, "bob").await);
+    let root = exchange(test, eva, None, "root", "r").await;
+    let message = root.accept.message;
+    let rate = |rating, comment: Option<&str>| Feedback { rating, comment: comment.map(str::to_owned) };
+    let up = rate(Rating::Up, Some("好"));
+    test.store.rate(eva, "s", message, &up, test.now()).await.unwrap();
+    assert_eq!(test.store.message(eva, message).await.unwrap().feedback, Some(up));
+    let down = rate(Rating::Down, None);
+    test.store.rate(eva, "s", message, &down, test.now()).await.unwrap();
+    assert_eq!(test.store.message(eva, message).await.unwrap().feedback, Some(down.clone()));
+    for (user, session, message) in [(bob, "s", message), (eva, "t", message), (eva, "s", test.id())] {
+        assert_eq!(test.store.rate(user, session, message, &down, test.now()).await, Err(StoreError::NotFound));
+    }
+    test.store.delete_message(eva, "s", message).await.unwrap();
+}
+
+async fn questions_come_with_their_moves(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let first = begin(test, eva, says("one")).await.ask(test).await;
+    let reply = begin(test, eva, says("2")).await;
+    test.store.finish(&reply.settling(first, Settlement::Answered, RunStatus::Completed)).await.unwrap();
+    test.clock.forward(Duration::from_millis(1));
+    let second = begin(test, eva, says("two")).await.ask(test).await;
+    let session = reply.accepted.session.id;
+    let all = test.store.questions(session, None, 10).await.unwrap();
+    let told: Vec<_> = all.iter().map(|(question, moves)| (question.id, question.status, moves.len())).collect();
+    assert_eq!(told, [(first, HitlStatus::Answered, 2), (second, HitlStatus::Open, 0)]);
+    assert_eq!(test.store.pending(eva, first).await, Ok(all[0].clone()));
+    let page = test.store.questions(session, None, 1).await.unwrap();
+    let after = Some((page[0].0.created_at, page[0].0.id));
+    assert_eq!(test.store.questions(session, after, 10).await, Ok(all[1..].to_vec()));
+    let fingerprints: BTreeSet<_> = all.iter().map(|(question, _)| &question.fingerprint).collect();
+    assert_eq!(fingerprints.len(), 1, "of different roots");
+}
+
+async fn what_is_anothers_does_not_exist(test: &mut TestStore) {
+    let (eva, bob) = (someone(test, "eva").await, someone(test, "bob").await);
+    let root = exchange(test, eva, None, "root", "r").await;
+    let change = SessionChange { title: Some("mine".into()), shown: None };
+    assert_eq!(test.store.change_session(bob, "s", &change).await, Err(StoreError::NotFound));
+    assert_eq!(test.store.delete_message(bob, "s", root.accept.human).await, Err(StoreError::NotFound));
+    exchange(test, bob, None, "bob's", "b").await;
+    assert_eq!(test.store.delete_message(bob, "s", root.accept.human).await, Err(StoreError::NotFound));
+    assert_eq!(show(test, bob, root.accept.human).await, Err(StoreError::NotFound));
+    assert_eq!(whole(test, eva, root.accept.message).await.len(), 2);
+}
