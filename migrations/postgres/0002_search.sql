@@ -10,4 +10,6 @@ create unique index search_terms_title on search_terms (session_id) where messag
 create index search_terms_session on search_terms (session_id);
 create index search_index on search_terms using gin (terms);
 
+-- What was said before is read by the next start.
+insert into meta (key, value) select 'search_behind', '1' where exists (select 1 from sessions);
 update meta set value = '2' where key = 'layout';

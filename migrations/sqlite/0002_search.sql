@@ -26,4 +26,6 @@ create trigger search_terms_changed after update on search_terms begin
   insert into search_index (rowid, terms) values (new.no, new.terms);
 end;
 
+-- What was said before is read by the next start.
+insert into meta (key, value) select 'search_behind', '1' where exists (select 1 from sessions);
 update meta set value = '2' where key = 'layout';

@@ -97,11 +97,13 @@ fn of_run(run: Word<'_>, stemmer: &Stemmer) -> Vec<String> {
         return characters.chain(pairs(run.text)).collect();
     }
     let text = plain(run.text);
-    if !run.is_code() {
-        return vec![term(&text), term(&stemmer.stem(&text))];
-    }
-    let whole: String = code_parts(&text).collect();
-    std::iter::once(term(&whole)).chain(code_parts(&text).map(term)).collect()
+    let whole = if run.is_code() {
+        vec![term(&code_parts(&text).collect::<String>())]
+    } else {
+        vec![term(&text), term(&stemmer.stem(&text))]
+    };
+    // The parts of "d'été" are looked for by themselves too.
+    whole.into_iter().chain(code_parts(&text).map(term)).collect()
 }
 
 /// A Chinese word as the terms that its texts have.
@@ -136,7 +138,7 @@ mod tests {
 
     #[test]
     fn one_text_by_many_spellings() {
-        let text = "The Aurora X1-200's batteries are covered. 本產品的保養維修期限為２年，ＷｉＦｉ 除外。";
+        let text = "The Aurora X1-200's batteries are covered. 本產品的保養維修期限為２年，ＷｉＦｉ 除外。L'été.";
         for wanted in [
             "battery",
             "BATTERIES",

@@ -80,7 +80,12 @@ impl Storage {
             Engine::Postgres { url, connections } => Database::Postgres(open::postgres(url, *connections).await?),
         };
         tasks.close();
-        Ok(Self(Arc::new(Inner { database, clock: options.clock, tasks, stop })))
+        let storage = Self(Arc::new(Inner { database, clock: options.clock, tasks, stop }));
+        if let Err(error) = storage.index_earlier().await {
+            storage.close().await;
+            return Err(OpenError::Database(error.to_string()));
+        }
+        Ok(storage)
     }
 
     /// Waits for the writes that were begun and closes all connections. Later calls fail.

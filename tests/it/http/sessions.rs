@@ -38,8 +38,8 @@ async fn fork(client: &As) -> [Value; 3] {
     [root, one, two]
 }
 
-fn of(turn: &Value) -> String {
-    format!("/sessions/s/messages/{}", turn["message_id"].as_str().unwrap())
+fn of(id: &Value) -> String {
+    format!("/sessions/s/messages/{}", id.as_str().unwrap())
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn a_tree_and_its_branches() {
 
 #[tokio::test]
 async fn a_long_branch_is_read_backwards() {
-    let (_app, ada) = app(&["a1", "a2", "a3"]).await;
+    let (_app, ada) = app(&["a1", "a2", "a3", "b"]).await;
     for question in ["q1", "q2", "q3"] {
         say(&ada, "s", None, question).await;
     }
@@ -118,19 +118,21 @@ async fn a_message_is_deleted_with_its_branch() {
     let running = ada.request(Method::POST, "/chat/stream").json(&json!({"message": "Go on", "session_id": "s"}));
     let mut stream = running.send().await.unwrap();
     stream.chunk().await.unwrap().unwrap();
-    let busy = ada.delete(&of(&one)).await;
+    let busy = ada.delete(&of(&one["message_id"])).await;
     assert_eq!(busy.problem(), problem(409, "turn_in_progress", &[]));
     let run = busy.json()["run_id"].as_str().unwrap().to_owned();
     ada.post(&format!("/runs/{run}/stop"), json!({})).await;
     drop(stream);
 
-    let deleted = ada.delete(&of(&two)).await;
+    let deleted = ada.delete(&of(&two["user_message_id"])).await;
     assert_eq!((deleted.status, &deleted.json()["active_message_id"]), (StatusCode::OK, &one["message_id"]));
-    assert_eq!(ada.delete(&of(&two)).await.problem(), problem(404, "not_found", &[]));
+    assert_eq!(ada.delete(&of(&two["user_message_id"])).await.problem(), problem(404, "not_found", &[]));
     assert_eq!(ada.get(&format!("/runs/{}", two["run_id"].as_str().unwrap())).await.status, StatusCode::NOT_FOUND);
     assert_eq!(texts(&ada.get("/sessions/s").await.json()), ["root", "r", "one", "1"]);
-    let human = format!("/sessions/s/messages/{}", root["user_message_id"].as_str().unwrap());
-    assert_eq!(ada.delete(&human).await.json()["active_message_id"], Value::Null);
+    let answer = ada.delete(&of(&one["message_id"])).await.json();
+    assert_eq!(answer["active_message_id"], one["user_message_id"]);
+    let everything = ada.delete(&of(&root["user_message_id"])).await.json();
+    assert_eq!(everything["active_message_id"], Value::Null);
     let empty = ada.get("/sessions/s").await.json();
     assert_eq!((&empty["messages"], &empty["title"]), (&json!([]), &Value::Null));
 }
@@ -139,7 +141,7 @@ async fn a_message_is_deleted_with_its_branch() {
 async fn a_message_is_rated() {
     let (_app, ada) = app(&["a"]).await;
     let turn = say(&ada, "s", None, "How long?").await;
-    let path = format!("{}/feedback", of(&turn));
+    let path = format!("{}/feedback", of(&turn["message_id"]));
     for (body, expected) in [
         (json!({}), problem(422, "invalid_field", &["rating"])),
         (json!({"rating": "good"}), problem(422, "invalid_field", &["rating"])),
@@ -197,15 +199,13 @@ async fn a_session_is_exported() {
     assert_eq!(upload.status, StatusCode::OK, "{}", upload.text);
     let turn = say(&ada, "s", None, "How long is the *warranty* of the Aurora?").await;
     assert_eq!(turn["citations"][0]["marker"], 1, "{turn}");
-    let mut elsewhere = json!({"session_id": "s", "message": "Hello", "parent_id": turn["user_message_id"]});
-    elsewhere["parent_id"] = turn["message_id"].clone();
-    ada.post("/chat", elsewhere).await;
+    say(&ada, "s", Some(&turn), "Hello").await;
     ada.patch("/sessions/s", json!({"title": "../保修: \"一\"", "active_message_id": turn["message_id"]})).await;
 
     let file = ada.get("/sessions/s/export?format=json").await;
     assert_eq!(
         file.header("content-disposition"),
-        "attachment; filename=\"__________.json\"; filename*=UTF-8''%E4%BF%9D%E4%BF%AE%20%E4%B8%80.json"
+        "attachment; filename=\"____.json\"; filename*=UTF-8''%E4%BF%9D%E4%BF%AE%20%E4%B8%80.json"
     );
     assert_eq!(file.header("content-type"), "application/json");
     let whole = file.json();
@@ -231,8 +231,32 @@ async fn a_session_is_exported() {
 
 #[tokio::test]
 async fn questions_are_listed_with_their_moves() {
-    let (_app, ada) = app(&["a"]).await;
-    say(&ada, "s", None, "How long?").await;
-    assert_eq!(ada.get("/sessions/s/hitl").await.json(), json!({"questions": [], "next_cursor": null}));
+    let app = TestApp::scripted(vec![
+        Reply::calls("search_knowledge_base", &json!({"query": "How long is the warranty?"})),
+        Reply::says(&["36 months [1]."]),
+    ])
+    .await;
+    let (root, ada) = (app.admin("root").await, app.user("ada").await);
+    for (name, product, months) in [("aurora.md", "Aurora X1", 24), ("borealis.md", "Borealis Z9", 36)] {
+        let manual = format!(
+            "# {product} manual\n\n## Warranty\n\nThe warranty of the {product} is {months} months from the date of \
+             purchase.\n"
+        );
+        assert_eq!(root.upload(name, manual.as_bytes(), None).await.status, StatusCode::OK);
+    }
+    let asked = say(&ada, "s", None, "How long is the warranty?").await;
+    let list = ada.get("/sessions/s/hitl").await.json();
+    let question = &list["questions"][0];
+    for (field, value) in asked["hitl"].as_object().unwrap() {
+        assert_eq!(&question[field], value, "{field}");
+    }
+    assert_eq!((&question["message_id"], &question["moves"]), (&asked["message_id"], &json!([])));
+    let answered = say(&ada, "s", None, "2").await;
+    let list = ada.get("/sessions/s/hitl").await.json();
+    let question = &list["questions"][0];
+    assert_eq!((&question["status"], &list["next_cursor"]), (&json!("answered"), &Value::Null));
+    assert_eq!(question["answered_by"], answered["user_message_id"]);
+    let moves: Vec<_> = question["moves"].as_array().unwrap().iter().map(|step| (&step["from"], &step["to"])).collect();
+    assert_eq!(moves, [(&json!("open"), &json!("taken")), (&json!("taken"), &json!("answered"))]);
     assert_eq!(ada.get("/sessions/t/hitl").await.problem(), problem(404, "not_found", &[]));
 }

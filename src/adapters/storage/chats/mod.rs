@@ -2,6 +2,7 @@
 
 mod accept;
 mod change;
+mod earlier;
 mod feedback;
 mod finish;
 mod history;

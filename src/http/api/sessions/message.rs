@@ -107,7 +107,7 @@ pub(in crate::http) struct RatedView {
 
 /// Says whether a message was of use, in place of what was said before.
 #[utoipa::path(
-    post, path = "/sessions/{session_id}/messages/{message_id}/feedback", tag = "Sessions",
+    post, path = "/sessions/{session_id}/messages/{message_id}/feedback", tag = "Messages",
     params(("session_id" = String, Path), ("message_id" = String, Path)), request_body = FeedbackBody,
     responses((status = 200, body = RatedView), (status = 404, description = "`not_found`"))
 )]
@@ -144,7 +144,7 @@ pub(in crate::http) struct DeletedMessageView {
 
 /// Deletes a message and its branch: everything below it, and all that came of it.
 #[utoipa::path(
-    delete, path = "/sessions/{session_id}/messages/{message_id}", tag = "Sessions",
+    delete, path = "/sessions/{session_id}/messages/{message_id}", tag = "Messages",
     params(("session_id" = String, Path), ("message_id" = String, Path)),
     responses(
         (status = 200, body = DeletedMessageView),

@@ -12,15 +12,13 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use self::message::MessageView;
-
 pub(in crate::http) use self::{export::*, message::*, questions::*, tree::*};
 use crate::{
     domain::{
         chat::{Session, SessionChange},
         error::StoreError,
         hitl::HitlView,
-        id::{MessageId, RunId},
+        id::RunId,
         problem::Problem,
         time::Rfc3339,
         user::User,
@@ -151,13 +149,15 @@ pub(in crate::http) async fn read(
     NamePath(name): NamePath,
     Query(query): Query<PageQuery>,
 ) -> Result<axum::Json<ConversationView>> {
-    let page = Page::<MessageId>::new(query.limit, query.cursor.as_deref())?;
-    let latest = app.chat.session(user.id, &name, if page.after.is_some() { 1 } else { page.limit() }).await?;
+    let page = Page::new(query.limit, query.cursor.as_deref())?;
     let conversation = match page.after {
-        None => latest,
-        // Where the session is there and the message is not, it is the cursor that is wrong.
+        None => app.chat.session(user.id, &name, page.limit()).await?,
         Some(end) => match app.chat.earlier(user.id, &name, end, page.limit()).await {
-            Err(StoreError::NotFound) => return Err(invalid_cursor()),
+            Err(StoreError::NotFound) => {
+                // Where the session is there, it is the cursor that is wrong.
+                app.chat.session(user.id, &name, 1).await?;
+                return Err(invalid_cursor());
+            }
             read => read?,
         },
     };
