@@ -305,7 +305,6 @@ async fn sessions_are_found_by_title_and_text(test: &mut TestStore) {
     ] {
         assert_eq!(found(test, eva, query).await, names, "{query}");
     }
-    rename(test, eva, "unknown").await;
 }
 
 async fn a_search_finds_own_sessions_alone_newest_first(test: &mut TestStore) {
