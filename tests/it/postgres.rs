@@ -31,7 +31,7 @@ async fn ingests_asks_restarts_and_reads() {
     let asked = server.post(&anna, "/chat", &json!({"message": "How long is the warranty?", "session_id": "s2"})).await;
     assert_eq!(asked["status"], "awaiting_input", "{asked:#}");
     let found = server.post(&anna, "/search", &json!({"query": "battery"})).await;
-    assert_eq!(found["passages"].as_array().map(Vec::len), Some(2), "{found:#}");
+    assert!(found["passages"][0]["text"].as_str().is_some_and(|text| text.contains("The battery of")), "{found:#}");
     server.kill().await;
     assert!(!home.path().join("var/askback.sqlite").exists());
     home.remove().await;
