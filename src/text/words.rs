@@ -5,8 +5,6 @@ use std::{collections::HashSet, sync::LazyLock};
 use jieba_rs::Jieba;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::fold;
-
 /// Segments Chinese. Built on first use.
 pub(super) static DICTIONARY: LazyLock<Jieba> = LazyLock::new(Jieba::new);
 
@@ -112,10 +110,10 @@ pub fn is_stop(word: &str) -> bool {
     STOP.contains(word)
 }
 
-/// The words of `text` that carry meaning, folded, each once: no numbers, codes or single characters.
+/// The words of a folded text that carry meaning, each once, as they are written: no numbers, codes or single characters.
 #[must_use]
-pub fn surfaces(text: &str) -> HashSet<String> {
-    words(&fold(text))
+pub fn surfaces(folded: &str) -> HashSet<String> {
+    words(folded)
         .into_iter()
         .filter(|word| !is_stop(word.text) && word.text.chars().nth(1).is_some() && !word.is_code())
         .filter(|word| !word.text.starts_with(|c: char| c.is_ascii_digit()))

@@ -189,7 +189,7 @@ impl Retrieval {
         let chosen = work.answers.iter().flat_map(|answer| &answer.filters).chain(&work.ask.background.given);
         let fixed: Vec<Facet> = chosen.map(|filter| filter.facet).collect();
         let pool = Arc::clone(&found.pool);
-        let readings = self.judges.run(move || pool.iter().map(Reading::of).collect::<Vec<_>>()).await?;
+        let readings = self.judges.run(move || Reading::all(&pool)).await?;
         let kin = kin(self.search.embedder().as_ref(), &work.resolved.question, &readings).await;
         let now = self.clock.now().to_string();
         let case = Case {

@@ -50,6 +50,7 @@ async fn answers(files: &[(&str, &str)], cases: &[(&str, &str)]) {
 async fn chinese_questions_over_english_documents() {
     let files = [("kettle.md", KETTLE), ("remote.md", REMOTE), ("library.md", LIBRARY), ("tickets.md", TICKETS)];
     let cases = [
+        ("电水壶的保修期是多久？", "24 months"),
         ("Brisa K1 的保修期多长？", "24 months"),
         ("水壶多久清洗除垢一次？", "every 3 months"),
         ("员工每周可以在家办公几天？", "3 days"),
@@ -67,6 +68,7 @@ async fn chinese_questions_over_english_documents() {
 async fn english_questions_over_chinese_documents() {
     let files = [("水壶.md", KETTLE_ZH), ("请假制度.md", LEAVE_ZH), ("停车场.md", PARKING_ZH)];
     let cases = [
+        ("How long is the warranty of the electric kettle?", "24 个月"),
         ("How long is the warranty of the K1?", "24 个月"),
         ("How many days of annual leave do employees get?", "10 天"),
         ("How many days of leave do employees get when they marry?", "13 天"),

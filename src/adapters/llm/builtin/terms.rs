@@ -74,7 +74,7 @@ struct Words {
 
 impl Words {
     fn read(text: &str) -> Self {
-        Self { terms: terms_of(text), surfaces: surfaces(text) }
+        Self { terms: terms_of(text), surfaces: surfaces(&fold(text)) }
     }
 
     fn add(&mut self, other: &Self) {

@@ -296,7 +296,7 @@ mod tests {
                 asked: self.question.to_owned(),
                 lang: question.lang,
                 question,
-                readings: self.pool.iter().map(Reading::of).collect(),
+                readings: Reading::all(&self.pool),
                 pool: self.pool.as_slice().into(),
                 stats: Arc::new(TermStats { generation: 1, points: 100, ..TermStats::default() }),
                 kin: Kin::new(),

@@ -1,6 +1,6 @@
 //! How much of a question the words of a text cover.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::{
     domain::index::TermStats,
@@ -8,9 +8,11 @@ use crate::{
         fold,
         question::{Content, Question},
         terms::{analyse_folded, term_id},
-        words::{is_han, is_stop, words},
+        words::{is_han, surfaces},
     },
 };
+
+pub(crate) use crate::domain::kin::Kin;
 
 /// A content word of the question with its weight.
 #[derive(Debug, Clone)]
@@ -107,10 +109,6 @@ fn share_of(word: &Content) -> f32 {
     (if generic || light { GENERIC_WEIGHT } else { 1.0 }) * (if word.is_borrowed { BORROWED } else { 1.0 })
 }
 
-/// How near in meaning words of the passages are to words of the question, as far as they are near at all: question
-/// word → passage word → credit in 0 … 1. Empty where the embedder does not embed single words.
-pub(crate) type Kin = HashMap<String, HashMap<String, f32>>;
-
 /// A text prepared for lookups.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Vocabulary {
@@ -119,21 +117,11 @@ pub(crate) struct Vocabulary {
     surfaces: HashSet<String>,
 }
 
-/// The words of a folded text that carry meaning, each once.
-fn surfaces_of(folded: &str) -> HashSet<String> {
-    words(folded)
-        .into_iter()
-        .filter(|word| !is_stop(word.text) && word.text.chars().nth(1).is_some() && !word.is_code())
-        .map(|word| word.text.to_owned())
-        .filter(|word| !word.starts_with(|c: char| c.is_ascii_digit()))
-        .collect()
-}
-
 impl Vocabulary {
     /// Prepares a text.
     pub(crate) fn read(text: &str) -> Self {
         let folded = fold(text);
-        let surfaces = surfaces_of(&folded);
+        let surfaces = surfaces(&folded);
         let terms = analyse_folded(&folded).into_iter().map(|term| term.text).collect();
         Self { folded, terms, surfaces }
     }

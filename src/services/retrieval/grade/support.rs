@@ -253,7 +253,8 @@ fn complete(
     features.lexical = passage.lexical_score.unwrap_or(0.0);
 }
 
-/// Whether a numeral of the question stands in the leaf in another spelling ("24 months" for "two years").
+/// Whether a numeral of the question stands in the leaf in another spelling ("24 months" for "two years"), or inside a
+/// stretch of values ("10 to 20 years" for "12 years").
 fn says_quantity(question: &Question, reading: &Reading, numeral: &str) -> bool {
     let meant: Vec<&Quantity> = question
         .quantities
@@ -263,7 +264,10 @@ fn says_quantity(question: &Question, reading: &Reading, numeral: &str) -> bool 
     if meant.is_empty() {
         return false;
     }
-    meant.iter().any(|quantity| reading.quantities.iter().any(|other| other.key.starts_with(quantity.key.as_str())))
+    meant.iter().any(|quantity| {
+        reading.quantities.iter().any(|other| other.key.starts_with(quantity.key.as_str()))
+            || reading.bounds.iter().any(|bounds| bounds.hold(quantity) == Some(true))
+    })
 }
 
 /// The quantities of the wanted kinds inside the window, nearest to a word of the question first.
