@@ -23,11 +23,12 @@ const PARENT: &str = "select parent_id, ord from messages where session_id = $1 
 // The oldest that goes is the message itself: whatever a note covers from there on may speak of it.
 const FORGET_NOTE: &str = "delete from notes where session_id = $1 and upto_ord >= $2";
 
+// As in `tree`, `cross join` keeps SQLite from reading the whole session in each step.
 const DELETE_RUNS: &str = "
 with recursive below (id) as (
   select id from messages where session_id = $1 and id = $2
   union all
-  select m.id from below join messages m on m.parent_id = below.id and m.session_id = $1)
+  select m.id from below cross join messages m where m.parent_id = below.id and m.session_id = $1)
 delete from runs
 where session_id = $1 and (human_id in (select id from below) or message_id in (select id from below))";
 
@@ -35,7 +36,7 @@ const DELETE_MESSAGES: &str = "
 with recursive below (id) as (
   select id from messages where session_id = $1 and id = $2
   union all
-  select m.id from below join messages m on m.parent_id = below.id and m.session_id = $1)
+  select m.id from below cross join messages m where m.parent_id = below.id and m.session_id = $1)
 delete from messages where session_id = $1 and id in (select id from below)";
 
 pub(super) async fn delete(tx: &mut Tx, user: UserId, name: String, message: MessageId) -> Result<(), StoreError> {

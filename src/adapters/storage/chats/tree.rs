@@ -7,11 +7,12 @@ use crate::domain::{
 };
 
 // Whoever is said something to is older than what is said to them, so the newest message of a subtree ends a branch.
+// `cross join` keeps SQLite from reading the whole session in each step.
 const NEWEST_BELOW: &str = "
 with recursive below (id, ord) as (
   select id, ord from messages where id = $2 and session_id = $1
   union all
-  select m.id, m.ord from below join messages m on m.parent_id = below.id and m.session_id = $1)
+  select m.id, m.ord from below cross join messages m where m.parent_id = below.id and m.session_id = $1)
 select id from below order by ord desc limit 1";
 
 /// The end of the branch through `message` that was written on last.
