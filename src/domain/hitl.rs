@@ -121,6 +121,9 @@ pub struct Record {
     pub question: Question,
     /// Earlier rounds, oldest first.
     pub answers: Vec<Answer>,
+    /// Fingerprints of the questions of the earlier rounds: none of them is asked again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<String>,
     /// The collections that the asking request was restricted to, by name.
     pub only: Option<Vec<String>>,
     /// The collections that it could read.
@@ -191,6 +194,8 @@ pub enum Settlement {
     Superseded,
     /// The run failed, was stopped or died: open again, or expired if its time has passed.
     Reopened,
+    /// It was answered before, and this run resumed it on another branch: answered it stays.
+    Repeated,
 }
 
 /// A question as it is stored.

@@ -72,6 +72,18 @@ pub struct Sampling {
     pub max_tokens: Option<u32>,
 }
 
+impl Sampling {
+    /// With what it leaves open taken from `other`.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            temperature: self.temperature.or(other.temperature),
+            top_p: self.top_p.or(other.top_p),
+            max_tokens: self.max_tokens.or(other.max_tokens),
+        }
+    }
+}
+
 /// A structured answer that is wanted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JsonSchema {

@@ -8,6 +8,55 @@ use super::{
     time::Millis,
 };
 
+/// What a run does to the tree of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "of", rename_all = "snake_case")]
+pub enum RunKind {
+    /// Adds a message of the user and its answer.
+    #[default]
+    Turn,
+    /// Adds another wording beside this message of the user, and its answer.
+    Edit(MessageId),
+    /// Adds an answer beside this one. A message of the user that has none gets its answer.
+    Regenerate(MessageId),
+    /// Writes on at this answer.
+    Continue(MessageId),
+}
+
+impl RunKind {
+    /// The word of SQL.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Turn => "turn",
+            Self::Edit(_) => "edit",
+            Self::Regenerate(_) => "regenerate",
+            Self::Continue(_) => "continue",
+        }
+    }
+
+    /// The message that it starts from, when it names one.
+    #[must_use]
+    pub const fn of(self) -> Option<MessageId> {
+        match self {
+            Self::Turn => None,
+            Self::Edit(of) | Self::Regenerate(of) | Self::Continue(of) => Some(of),
+        }
+    }
+
+    /// Whether the user says something with it.
+    #[must_use]
+    pub const fn speaks(self) -> bool {
+        matches!(self, Self::Turn | Self::Edit(_))
+    }
+
+    /// Whether it writes an answer of its own.
+    #[must_use]
+    pub const fn answers_anew(self) -> bool {
+        !matches!(self, Self::Continue(_))
+    }
+}
+
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -69,6 +118,8 @@ pub struct Run {
     pub user: UserId,
     /// Where it stands.
     pub status: RunStatus,
+    /// Whether it writes on at an answer that was there before.
+    pub extends: bool,
     /// The user's message.
     pub human: MessageId,
     /// The assistant's message; gone when nothing was said.
@@ -113,6 +164,8 @@ pub struct Orphan {
     pub human: MessageId,
     /// The unfinished answer.
     pub message: MessageId,
+    /// The text that the answer had before, if the run was writing on at an earlier one.
+    pub earlier: Option<String>,
     /// The question that it had taken.
     pub taken: Option<super::id::HitlId>,
 }

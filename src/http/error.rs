@@ -194,6 +194,8 @@ impl From<Refused> for ApiError {
                 problem.into()
             }
             Refused::NotFound => Self::not_found(),
+            Refused::WrongMessage(why) => Self::field("message_id", why),
+            Refused::NotContinuable(why) => Self::new(422, "not_continuable", format!("Nothing can be added: {why}.")),
             Refused::HitlNotOpen(status) => Self::new(
                 409,
                 "hitl_not_open",

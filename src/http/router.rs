@@ -20,7 +20,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use utoipa_swagger_ui::SwaggerUi;
 
 use super::{
-    api::{auth, chat, collections, documents, health, jobs, runs, search, sessions},
+    api::{auth, chat, collections, documents, health, jobs, messages, runs, search, sessions},
     error::ApiError,
     extract::DISCARDED,
     guard, openapi,
@@ -55,6 +55,9 @@ fn signed_in() -> Routes {
         .routes(routes!(sessions::tree))
         .routes(routes!(sessions::export))
         .routes(routes!(sessions::questions))
+        .routes(routes!(messages::regenerate))
+        .routes(routes!(messages::go_on))
+        .routes(routes!(messages::edit))
         .routes(routes!(sessions::delete_message))
         .routes(routes!(sessions::rate))
         .routes(routes!(search::search))

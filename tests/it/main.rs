@@ -24,4 +24,5 @@ mod stop;
 mod support;
 mod terminal;
 mod titles;
+mod trees;
 mod turn;

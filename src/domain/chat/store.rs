@@ -73,6 +73,4 @@ pub trait ChatStore: Send + Sync {
 
     /// A question of `user`, with its moves.
     async fn pending(&self, user: UserId, id: HitlId) -> Result<(Pending, Vec<HitlMove>), StoreError>;
-    /// Fingerprints already asked under `root`.
-    async fn fingerprints(&self, root: HitlId) -> Result<Vec<String>, StoreError>;
 }

@@ -10,7 +10,7 @@ use crate::domain::{
     memory::EventId,
     model::{Sampling, Usage},
     problem::Problem,
-    run::{FrameBatch, RunStatus},
+    run::{FrameBatch, RunKind, RunStatus},
     time::Millis,
     trace::RagTrace,
 };
@@ -64,6 +64,9 @@ pub struct HitlReply {
 /// A turn as the user asked for it; stored with the run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TurnRequest {
+    /// What it does to the tree.
+    #[serde(default)]
+    pub kind: RunKind,
     /// What the user said; may be empty when `hitl` says it.
     pub message: String,
     /// About an open question.
@@ -156,12 +159,19 @@ pub struct Accepted {
     pub session: Session,
     /// Whether this is its first turn.
     pub first_turn: bool,
+    /// What is done: an answer that is made anew is made under the conditions of the first one.
+    pub request: TurnRequest,
     /// The message that the user's message hangs on.
     pub parent: Option<MessageId>,
-    /// The text of the user's message as stored.
+    /// The user's message.
+    pub human: MessageId,
+    /// Its text as stored.
     pub text: String,
-    /// The branch's open question, now taken by this run.
-    pub taken: Option<Pending>,
+    /// The answer that is written.
+    pub message: MessageId,
+    /// The question above the user's message that this run may resume: `Taken`, when it was open and this run took it;
+    /// `Answered`, when another wording of its reply, or another answer to that, is asked for.
+    pub question: Option<Pending>,
 }
 
 /// Why a turn was not accepted. Nothing was written.
@@ -170,6 +180,12 @@ pub enum Refused {
     /// The session has a running turn.
     #[error("the session is busy with run {0}")]
     Busy(RunId),
+    /// The message is not of the kind that this can be done to.
+    #[error("{0}")]
+    WrongMessage(&'static str),
+    /// Nothing can be added to the message.
+    #[error("{0}")]
+    NotContinuable(&'static str),
     /// The parent or the question is not there, or not the caller's.
     #[error("not found")]
     NotFound,
@@ -205,15 +221,18 @@ pub struct Finish {
     pub run: RunId,
     /// Its owner; another one is fenced (`Conflict`, nothing written).
     pub owner: String,
+    /// Whether it wrote on at an answer that was there before.
+    pub extends: bool,
     /// Its session.
     pub session: SessionId,
-    /// The user's message: the leaf when nothing was said.
+    /// The user's message.
     pub human: MessageId,
     /// The answer.
     pub message: MessageId,
     /// Its end.
     pub status: RunStatus,
-    /// What was said; empty: the answer's row is removed.
+    /// The whole answer. Empty: there is nothing to write, so a new answer's row is removed, and an earlier answer that
+    /// was written on stays as it was.
     pub content: String,
     /// Why the model ended.
     pub finish_reason: Option<String>,

@@ -13,6 +13,8 @@ use crate::{
         chat::{HitlAction, HitlReply, OnBusy, OnDisconnect, TurnRequest, TurnResult},
         event::TurnEvent,
         model::Sampling,
+        run::RunKind,
+        user::User,
     },
     http::{
         error::{ApiError, Result},
@@ -29,36 +31,36 @@ const MAX_MODEL_CHARS: usize = 200;
 const MAX_LISTED: usize = 100;
 
 /// A turn. Only `message` is needed.
-#[derive(Deserialize, ToSchema)]
+#[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct ChatBody {
     /// What the user says; may be empty when `hitl` says it. At most 32,000 characters.
     #[serde(default)]
-    message: String,
+    pub(super) message: String,
     /// The client's name of the session: unknown ones are made, without one a new session is made.
     #[schema(min_length = 1, max_length = 120)]
-    session_id: Option<String>,
+    pub(super) session_id: Option<String>,
     /// About an open question.
-    hitl: Option<HitlBody>,
+    pub(super) hitl: Option<HitlBody>,
     /// The message to answer from; the end of the active branch when absent.
-    parent_id: Option<String>,
+    pub(super) parent_id: Option<String>,
     /// Restricts the knowledge to these collections.
-    collections: Option<Vec<String>>,
+    pub(super) collections: Option<Vec<String>>,
     /// Attachment ids; none are taken yet.
     #[serde(default)]
-    attachments: Vec<String>,
+    pub(super) attachments: Vec<String>,
     /// Another model of the same server.
-    model: Option<String>,
+    pub(super) model: Option<String>,
     #[schema(minimum = 0, maximum = 2)]
-    temperature: Option<f32>,
+    pub(super) temperature: Option<f32>,
     #[schema(minimum = 1)]
-    max_tokens: Option<u32>,
+    pub(super) max_tokens: Option<u32>,
     #[schema(minimum = 0, maximum = 1)]
-    top_p: Option<f32>,
+    pub(super) top_p: Option<f32>,
     /// What to do when the session has a running turn; only `reject` is taken yet.
-    on_busy: Option<OnBusy>,
+    pub(super) on_busy: Option<OnBusy>,
     /// What to do when the last watcher leaves.
-    on_disconnect: Option<OnDisconnect>,
+    pub(super) on_disconnect: Option<OnDisconnect>,
 }
 
 /// A reply to a question.
@@ -87,7 +89,7 @@ pub(in crate::http) enum ActionBody {
 
 impl ChatBody {
     /// The turn that it asks for, and the session's name.
-    fn into_request(self, defaults: OnDisconnect) -> Result<(Option<String>, TurnRequest)> {
+    pub(super) fn into_request(self, defaults: OnDisconnect) -> Result<(Option<String>, TurnRequest)> {
         if let Some(name) = &self.session_id {
             check_text("session_id", name, MAX_SESSION_CHARS)?;
         }
@@ -103,6 +105,7 @@ impl ChatBody {
             return Err(ApiError::field("on_busy", "this version only knows `reject`: wait for the running turn"));
         }
         let request = TurnRequest {
+            kind: RunKind::Turn,
             message: self.message,
             hitl: self.hitl.map(HitlBody::into_reply).transpose()?,
             parent: self.parent_id.as_deref().map(id_of).transpose()?,
@@ -226,14 +229,20 @@ pub(in crate::http) async fn stream(
     Ok(sse::answer(turn.watch, Form::Plain, app.limits.keep_alive))
 }
 
-async fn start(
+async fn start(app: &App, user: User, key: Option<String>, id: RequestId, body: ChatBody) -> Result<Turn> {
+    let (session_name, request) = body.into_request(app.on_disconnect)?;
+    submit(app, user, key, id, session_name, request).await
+}
+
+/// Starts a turn.
+pub(super) async fn submit(
     app: &App,
-    user: crate::domain::user::User,
+    user: User,
     key: Option<String>,
     id: RequestId,
-    body: ChatBody,
+    session_name: Option<String>,
+    request: TurnRequest,
 ) -> Result<Turn> {
-    let (session_name, request) = body.into_request(app.on_disconnect)?;
     let idempotency = match key {
         Some(key) => Some((key, digest(&(&session_name, &request))?)),
         None => None,

@@ -6,6 +6,7 @@ pub(super) mod collections;
 pub(super) mod documents;
 pub(super) mod health;
 pub(super) mod jobs;
+pub(super) mod messages;
 pub(super) mod runs;
 pub(super) mod search;
 pub(super) mod sessions;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::{
-    body::Body,
-    extract::{FromRequest, Request},
+    body::{Body, HttpBody as _},
+    extract::{FromRequest, OptionalFromRequest, Request},
     http::{HeaderMap, header},
 };
 use futures::StreamExt as _;
@@ -29,6 +29,18 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
         let read = read(request.into_body(), app.limits.json_bytes);
         let body = tokio::time::timeout(app.limits.read_timeout, read).await.map_err(|_| ApiError::too_slow())??;
         parse(&body).map(Self)
+    }
+}
+
+/// The same where a body may be left out.
+impl<T: DeserializeOwned> OptionalFromRequest<Arc<App>> for Json<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Option<Self>> {
+        if !request.headers().contains_key(header::CONTENT_TYPE) && request.body().is_end_stream() {
+            return Ok(None);
+        }
+        <Self as FromRequest<Arc<App>>>::from_request(request, app).await.map(Some)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::{
         evidence::Route,
         hitl::{HitlStatus, HitlView, OptionFilter, Question, Settlement},
         knowledge::Access,
+        run::RunKind,
         tool::{Background, Quota, ToolContext},
         trace::RagTrace,
     },
@@ -27,11 +28,14 @@ impl Inner {
     /// Does the work of a turn.
     pub(super) async fn answer(&self, scene: &Scene, work: &mut Work) -> Result<Ending, TurnError> {
         fail::fail_point!("turn:accepted", |_| Err(TurnError::Internal("failpoint".into())));
-        let Some(taken) = &scene.accepted.taken else {
+        if let RunKind::Continue(_) = scene.request.kind {
+            return self.extend(scene, work).await;
+        }
+        let Some(question) = &scene.accepted.question else {
             return self.ask_agent(scene, &scene.accepted.text, Vec::new(), work).await;
         };
-        let Some(record) = &taken.record else {
-            tracing::warn!(hitl_id = %taken.id, "a question's record cannot be read; the message is a new question");
+        let Some(record) = &question.record else {
+            tracing::warn!(hitl_id = %question.id, "a question's record cannot be read; the message is a new question");
             work.settlement = Some((Settlement::Superseded, "its record cannot be read".into()));
             return self.ask_agent(scene, &scene.accepted.text, Vec::new(), work).await;
         };
@@ -44,7 +48,7 @@ impl Inner {
         match understood.verdict {
             Verdict::Answer(answer) => {
                 work.settlement = settle(Settlement::Answered);
-                self.resume(scene, taken, record, answer, work).await
+                self.resume(scene, question, record, answer, work).await
             }
             Verdict::Dismiss { rest: None } => {
                 work.settlement = settle(Settlement::Dismissed);

@@ -2,7 +2,7 @@
 
 use crate::{
     domain::{
-        hitl::{Answer, NewPending, Question, Record},
+        hitl::{Answer, HitlStatus, NewPending, Pending, Question, Record},
         id::{CollectionId, HitlId},
         time::Millis,
     },
@@ -19,8 +19,8 @@ const MAX_QUESTION: usize = 1_500;
 pub(super) struct Ground {
     /// The rounds before it, answered.
     pub(super) answers: Vec<Answer>,
-    /// The first question of the chain, and the round that was answered now.
-    pub(super) before: Option<(HitlId, u32)>,
+    /// The question that was answered now.
+    pub(super) before: Option<Before>,
     /// The request's collections.
     pub(super) only: Option<Vec<String>>,
     /// What could be read.
@@ -29,15 +29,41 @@ pub(super) struct Ground {
     pub(super) generation: u64,
 }
 
+/// A question of the round before.
+pub(super) struct Before {
+    /// The first one of the chain. `None` begins a chain: on another branch the same may be asked again.
+    root: Option<HitlId>,
+    round: u32,
+    /// Fingerprints of the chain.
+    asked: Vec<String>,
+}
+
+impl Before {
+    pub(super) fn new(question: &Pending, record: &Record) -> Self {
+        Self {
+            root: (question.status == HitlStatus::Taken).then_some(question.root),
+            round: question.round,
+            asked: chain(question, record),
+        }
+    }
+}
+
+/// Fingerprints of a question and of those of the rounds before it.
+pub(super) fn chain(question: &Pending, record: &Record) -> Vec<String> {
+    record.asked.iter().chain([&question.fingerprint]).cloned().collect()
+}
+
 /// The open question that a turn leaves behind.
 pub(super) fn pending(question: Question, ground: Ground, now: Millis, expires_at: Millis) -> NewPending {
     let id = HitlId::at(now);
-    let (root, round) = ground.before.map_or((id, 1), |(root, round)| (root, round + 1));
+    let (root, round, asked) =
+        ground.before.map_or((id, 1, Vec::new()), |before| (before.root.unwrap_or(id), before.round + 1, before.asked));
     let fingerprint = fingerprint(&question);
     let record = fit(Record {
         v: Record::VERSION,
         question,
         answers: ground.answers,
+        asked,
         only: ground.only,
         collections: ground.collections,
         index_generation: ground.generation,
@@ -111,7 +137,7 @@ mod tests {
         }
     }
 
-    fn ground(before: Option<(HitlId, u32)>) -> Ground {
+    fn ground(before: Option<Before>) -> Ground {
         Ground { answers: vec![], before, only: None, collections: vec![], generation: 3 }
     }
 
@@ -128,10 +154,13 @@ mod tests {
     fn rounds_keep_their_root() {
         let first = pending(question(2, 1), ground(None), Millis(1), Millis(2));
         assert_eq!((first.root, first.round), (first.id, 1));
-        let second = pending(question(2, 1), ground(Some((first.id, 1))), Millis(5), Millis(6));
+        let after = |root| Before { root, round: 1, asked: vec![first.fingerprint.clone()] };
+        let second = pending(question(2, 1), ground(Some(after(Some(first.root)))), Millis(5), Millis(6));
         assert_eq!((second.root, second.round), (first.id, 2));
         assert_eq!(second.fingerprint, first.fingerprint);
-        let other = pending(question(3, 1), ground(Some((first.id, 1))), Millis(5), Millis(6));
+        assert_eq!(second.record.asked, std::slice::from_ref(&first.fingerprint));
+        let other = pending(question(3, 1), ground(Some(after(None))), Millis(5), Millis(6));
+        assert_eq!((other.root, other.round), (other.id, 2));
         assert_ne!(other.fingerprint, first.fingerprint);
     }
 

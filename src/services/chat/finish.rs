@@ -12,7 +12,7 @@ use crate::domain::{
     chat::{Finish, TurnResult},
     error::{StoreError, TurnError},
     event::TurnEvent,
-    hitl::Settlement,
+    hitl::{HitlStatus, Settlement},
     id::UserId,
     problem::Problem,
 };
@@ -46,14 +46,24 @@ impl Inner {
             Ending::Interrupted => Some(scene.problem(&TurnError::Interrupted)),
             Ending::Answered | Ending::Asked(_) | Ending::Stopped => None,
         };
-        let settle = scene.accepted.taken.as_ref().map(|taken| match (&ending, &work.settlement) {
+        let settle = scene.accepted.question.as_ref().and_then(|question| match (&ending, &work.settlement) {
             (Ending::Answered | Ending::Asked(_), Some((settlement, reason))) => {
-                (taken.id, *settlement, reason.clone())
+                let was_answered = question.status == HitlStatus::Answered;
+                let settlement = if was_answered { Settlement::Repeated } else { *settlement };
+                Some((question.id, settlement, reason.clone()))
             }
+            _ if question.status == HitlStatus::Answered => None,
             // A turn that ends well has judged the message; one that did not leaves the question as it was.
-            _ => (taken.id, Settlement::Reopened, status.as_str().to_owned()),
+            _ => Some((question.id, Settlement::Reopened, status.as_str().to_owned())),
         });
+        let extends = !scene.request.kind.answers_anew();
         let result = self.result(scene, &work, &ending);
+        // A failure takes nothing away from an earlier answer and adds nothing to it.
+        let has_text = match (&ending, extends) {
+            (Ending::Failed(_), true) => false,
+            (Ending::Stopped | Ending::Interrupted, true) => work.transcript.said_something(),
+            _ => true,
+        };
         let frames = live.close_with(&terminal(&result, problem.as_ref()));
         fail::fail_point!("turn:closed");
         let transcript = work.transcript;
@@ -61,10 +71,11 @@ impl Inner {
             run: scene.run,
             owner: self.owner.clone(),
             session: scene.accepted.session.id,
-            human: scene.human,
-            message: scene.message,
+            extends,
+            human: scene.accepted.human,
+            message: scene.accepted.message,
             status,
-            content: result.response.clone(),
+            content: if has_text { result.response.clone() } else { String::new() },
             finish_reason: result.finish_reason.clone(),
             model: Some(result.model.clone()),
             usage: Some(result.usage),
@@ -143,12 +154,12 @@ impl Inner {
             trace.hitl_reply_verdict.clone_from(&work.verdict);
         }
         TurnResult {
-            message_id: (!response.is_empty()).then_some(scene.message),
+            message_id: (!response.is_empty()).then_some(scene.accepted.message),
             response,
             status: ending.status(),
             session_id: scene.session_name.clone(),
             run_id: scene.run,
-            user_message_id: scene.human,
+            user_message_id: scene.accepted.human,
             parent_id: scene.accepted.parent,
             rag_trace: trace,
             citations,

@@ -78,6 +78,10 @@ impl Inner {
         }
         let run = self.ports.chats.run(late.user, late.run).await?;
         let (RunStatus::Running, Some(message)) = (run.status, run.message) else { return Ok(()) };
+        let earlier = match run.extends {
+            true => Some(self.ports.chats.message(late.user, message).await?.content),
+            false => None,
+        };
         let orphan = Orphan {
             run: run.id,
             session: run.session,
@@ -85,6 +89,7 @@ impl Inner {
             owner: self.owner.clone(),
             human: run.human,
             message,
+            earlier,
             // Ending a run opens again whatever it had taken.
             taken: None,
         };

@@ -7,6 +7,7 @@ mod answer;
 mod ask;
 pub mod cite;
 mod context;
+mod extend;
 mod finish;
 mod frame;
 mod history;
@@ -18,6 +19,7 @@ mod recover;
 pub mod reply;
 mod resume;
 mod runs;
+mod seam;
 mod sessions;
 mod title;
 mod transcript;
@@ -247,6 +249,9 @@ impl Chat {
     /// What can be seen without the store.
     fn check(&self, request: &TurnRequest) -> Result<(), FieldError> {
         let wrong = |message: String| Err(FieldError { field: "message".into(), message, valid: Vec::new() });
+        if !request.kind.speaks() {
+            return Ok(());
+        }
         let says_by_hitl = request
             .hitl
             .as_ref()

@@ -51,7 +51,9 @@ impl Inner {
     /// Ends a run as interrupted, with what its log says was said.
     pub(super) async fn end_orphan(&self, orphan: Orphan) -> Result<(), StoreError> {
         fail::fail_point!("recover:before", |_| Err(StoreError::Unavailable("failpoint".into())));
-        let mut fold = Fold::default();
+        let extends = orphan.earlier.is_some();
+        let earlier = orphan.earlier.unwrap_or_default();
+        let mut fold = Fold { content: earlier.clone(), ..Fold::default() };
         loop {
             let before = fold.seq;
             for frame in self.ports.chats.frames(orphan.run, before, PAGE).await?.into_iter().flat_map(lines) {
@@ -69,10 +71,14 @@ impl Inner {
             .map_err(|error| StoreError::Unavailable(format!("an event does not serialize: {error}")))?;
         let mut lines = frame.json.to_vec();
         lines.push(b'\n');
-        let (content, parts) = fold.close();
+        let (mut content, parts) = fold.close();
+        if content == earlier {
+            content.clear();
+        }
         let finish = Finish {
             run: orphan.run,
             owner: orphan.owner.clone(),
+            extends,
             session: orphan.session,
             human: orphan.human,
             message: orphan.message,

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{
     Inner,
-    ask::Ground,
+    ask::{self, Before, Ground},
     turn::{Ending, Scene, Work},
 };
 use crate::{
@@ -31,7 +31,7 @@ impl Inner {
     pub(super) async fn resume(
         &self,
         scene: &Scene,
-        taken: &Pending,
+        asked: &Pending,
         record: &Record,
         answer: Answer,
         work: &mut Work,
@@ -43,7 +43,7 @@ impl Inner {
         // What may be read is asked again: it may have changed since the question.
         let only = scene.request.collections.clone().or_else(|| record.only.clone());
         let access = self.ports.documents.readable(scene.user.id, only.as_deref()).await?;
-        let asked = self.ports.chats.fingerprints(taken.root).await?;
+        let chain = ask::chain(asked, &record);
         let progress = Arc::clone(work.transcript.sink());
         let ask = Ask {
             question: &record.question.original_question,
@@ -55,7 +55,7 @@ impl Inner {
             may_ask: true,
         };
         let began = Instant::now();
-        let Found { finding, trace } = self.ports.retrieval.resume(&record, taken.round, &ask, &asked).await?;
+        let Found { finding, trace } = self.ports.retrieval.resume(&record, asked.round, &ask, &chain).await?;
         fail::fail_point!("resume:retrieved", |_| Err(TurnError::Internal("failpoint".into())));
         work.transcript.retrieval += began.elapsed();
         work.transcript.trace = Some(Box::new(trace));
@@ -69,8 +69,8 @@ impl Inner {
             }
             Finding::Ask(question) => {
                 let ground = Ground {
+                    before: Some(Before::new(asked, &record)),
                     answers: record.answers,
-                    before: Some((taken.root, taken.round)),
                     only,
                     collections: access.collections,
                     generation: self.generation().await?,

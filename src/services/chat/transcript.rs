@@ -8,10 +8,10 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{cite::MarkerFilter, journal::Journal, live::LiveRun};
+use super::{cite::MarkerFilter, journal::Journal, live::LiveRun, seam::Seam};
 use crate::{
     domain::{
-        chat::{MessagePart, Timings},
+        chat::{Message, MessagePart, Timings},
         event::{CallView, Progress, ResultView, Step, TurnEvent},
         evidence::Evidence,
         id::MessageId,
@@ -93,6 +93,10 @@ pub(super) struct Transcript {
     first_token: Option<Duration>,
     last_token: Option<Duration>,
     called_at: Option<Instant>,
+    /// Characters of an earlier answer that is written on.
+    earlier_chars: u64,
+    /// Joins what is said to it.
+    seam: Option<Seam>,
 }
 
 impl Transcript {
@@ -114,7 +118,25 @@ impl Transcript {
             first_token: None,
             last_token: None,
             called_at: None,
+            earlier_chars: 0,
+            seam: None,
         }
+    }
+
+    /// Goes on behind an earlier answer, which rests on `evidence`.
+    pub(super) fn go_on_from(&mut self, earlier: Message, evidence: Evidence) {
+        self.seam = Some(Seam::behind(&earlier.content));
+        self.answer_chars = earlier.content.chars().count() as u64;
+        self.earlier_chars = self.answer_chars;
+        self.answer = earlier.content;
+        self.usage = earlier.usage.unwrap_or_default();
+        self.trace = earlier.trace.map(Box::new);
+        self.answer_from(evidence);
+    }
+
+    /// Whether anything was said in this run.
+    pub(super) fn said_something(&self) -> bool {
+        self.answer_chars > self.earlier_chars
     }
 
     /// What was said as the answer so far.
@@ -137,7 +159,11 @@ impl Transcript {
                 self.sink.step("💭", thinking, "", None);
             }
             Said::Text(piece) => {
-                let shown = self.filter.push(&piece);
+                let new = match &mut self.seam {
+                    Some(seam) => seam.push(&piece),
+                    None => piece,
+                };
+                let shown = self.filter.push(&new);
                 self.say(&shown);
             }
             Said::Reasoning(piece) => self.reason(piece),
@@ -150,7 +176,9 @@ impl Transcript {
             }
             Said::Answered { view, text, outcome } => self.answered(view, text, outcome),
             Said::ModelEnded { finish_reason, usage } => {
-                let rest = self.filter.finish();
+                let held = self.seam.as_mut().map(Seam::finish).unwrap_or_default();
+                let mut rest = self.filter.push(&held);
+                rest.push_str(&self.filter.finish());
                 if finish_reason != "tool_calls" {
                     self.say(&rest);
                 }

@@ -47,8 +47,6 @@ pub(super) struct Scene {
     pub(super) accepted: Accepted,
     pub(super) session_name: String,
     pub(super) run: RunId,
-    pub(super) human: MessageId,
-    pub(super) message: MessageId,
     pub(super) labels: &'static Labels,
 }
 
@@ -149,15 +147,13 @@ impl Inner {
                 user: submission.user,
                 request_id: submission.request_id,
                 session_name: accept.session_name,
-                labels: labels::of(&accepted.text, accepted.taken.as_ref().map(|taken| taken.prompt.as_str())),
-                request: accept.request,
-                human: accept.human,
-                message: accept.message,
+                labels: labels::of(&accepted.text, accepted.question.as_ref().map(|question| question.prompt.as_str())),
+                request: accepted.request.clone(),
                 accepted,
                 run,
             };
             let sink = Arc::new(Sink::new(Arc::clone(&self.journal), Arc::clone(&live), started));
-            sink.first(scene.labels.received, &scene.session_name, scene.message, scene.human);
+            sink.first(scene.labels.received, &scene.session_name, scene.accepted.message, scene.accepted.human);
             if scene.accepted.first_turn
                 && let Some(title) =
                     scene.accepted.session.title.clone().or(Some(accept.title)).filter(|title| !title.is_empty())
@@ -179,6 +175,10 @@ impl Inner {
         let now = self.ports.clock.now();
         let session = SessionId::at(now);
         let request = submission.request.clone();
+        let scope = match request.kind.of() {
+            None => "chat".to_owned(),
+            Some(message) => format!("{}:{message}", request.kind.as_str()),
+        };
         Accept {
             user: submission.user.id,
             session_name: submission.session_name.clone().unwrap_or_else(|| session.to_string()),
@@ -190,7 +190,7 @@ impl Inner {
             title: title(&request.message),
             model: request.model.clone().unwrap_or_else(|| self.ports.chat_model.name().to_owned()),
             idempotency: submission.idempotency.clone().map(|(key, body_sha256)| Idempotency {
-                scope: format!("chat:{}", submission.session_name.as_deref().unwrap_or_default()),
+                scope: format!("{}:{}", scope, submission.session_name.as_deref().unwrap_or_default()),
                 key,
                 body_sha256,
                 expires_at: now + KEY_LIFE,
@@ -284,7 +284,8 @@ impl Inner {
     async fn note(&self, scene: &Scene) {
         let session = scene.accepted.session.id;
         let reach = self.config.history + NOTE_REACH;
-        let branch = self.ports.chats.branch(session, scene.human, i64::try_from(reach).unwrap_or(i64::MAX)).await;
+        let branch =
+            self.ports.chats.branch(session, scene.accepted.human, i64::try_from(reach).unwrap_or(i64::MAX)).await;
         let stored = match branch {
             // The answer is the newest message of the next turn's history, so the question ends one before it.
             Ok(messages) => {

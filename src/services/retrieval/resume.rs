@@ -172,6 +172,7 @@ mod tests {
                 rewrite_count: 0,
             },
             answers,
+            asked: Vec::new(),
             only: None,
             collections: Vec::new(),
             index_generation: 1,

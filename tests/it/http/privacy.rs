@@ -16,6 +16,7 @@ async fn shape(client: &As, method: &Method, path: &str) -> (u16, Value) {
     // What the body says must not matter, but it must be one that the owner could send.
     let body = match path.rsplit('/').next() {
         Some("feedback") => json!({"rating": "up"}),
+        Some("edit") => json!({"message": "And then?"}),
         _ => json!({}),
     };
     let request = client.request(method.clone(), path);

@@ -262,9 +262,4 @@ impl ChatStore for FaultyChats {
         self.faults.store("pending").await?;
         self.inner.pending(user, id).await
     }
-
-    async fn fingerprints(&self, root: HitlId) -> Result<Vec<String>, StoreError> {
-        self.faults.store("fingerprints").await?;
-        self.inner.fingerprints(root).await
-    }
 }

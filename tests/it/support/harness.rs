@@ -12,6 +12,7 @@ use askback::{
         id::{ChunkId, DocumentId, Id, RunId, UserId},
         knowledge::Facets,
         model::{ChatModel, ToolSpec},
+        run::RunKind,
         time::Clock,
         tool::{Tool, ToolContext, ToolOutcome},
         trace::RagTrace,
@@ -370,6 +371,13 @@ impl Harness {
     pub async fn reply(&self, message: &str, hitl: HitlReply) -> Result<Turn, StartError> {
         let mut submission = self.submission(message);
         submission.request.hitl = Some(hitl);
+        self.chat.start(submission).await
+    }
+
+    /// A turn that starts from a message that is there.
+    pub async fn from(&self, kind: RunKind, message: &str) -> Result<Turn, StartError> {
+        let mut submission = self.submission(message);
+        submission.request.kind = kind;
         self.chat.start(submission).await
     }
 

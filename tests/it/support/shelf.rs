@@ -178,6 +178,7 @@ impl Shelf {
             v: Record::VERSION,
             question: asked.clone(),
             answers: vec![answer],
+            asked: vec![],
             only: None,
             collections: self.access.collections.clone(),
             index_generation: 0,

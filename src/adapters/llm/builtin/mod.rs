@@ -125,6 +125,15 @@ impl<'r> Turn<'r> {
             Prompt::Tool { name, content, .. } => Some((name.as_str(), content.as_str())),
             _ => None,
         });
+        // Written on is an answer that stands between its passages and the last word of the user.
+        let asked = match last_user.and_then(|at| messages[..at].split_last_chunk::<2>()) {
+            Some((_, [Prompt::User { content }, Prompt::Assistant { content: begun, .. }]))
+                if request.tools.is_empty() && !begun.is_empty() && parse_evidence(content).is_some() =>
+            {
+                content.as_str()
+            }
+            _ => asked,
+        };
         let found = results.clone().find_map(|(_, content)| parse_evidence(content));
         let given = || {
             let mut texts = messages.iter().rev().filter_map(|message| match message {

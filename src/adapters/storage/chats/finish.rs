@@ -4,6 +4,7 @@ use super::{
     super::sql::{Sql, Tx, Word, unreadable},
     hitl, log,
     search::{self, Terms},
+    tree,
 };
 use crate::domain::{
     chat::{Citation, Finish, MessagePart},
@@ -18,17 +19,18 @@ pub(super) async fn finish(tx: &mut Tx, finish: Finish, terms: &Terms) -> Result
         return Err(StoreError::Conflict("a run does not end so"));
     }
     let something_said = !finish.content.is_empty();
-    release(tx, &finish, something_said).await?;
+    let anew = !finish.extends;
+    release(tx, &finish, anew.then_some(something_said)).await?;
     fail::fail_point!("finish:released");
     if something_said {
         write_message(tx, &finish).await?;
         search::write_message(tx, finish.session, finish.message, terms).await?;
         add_parts(tx, finish.message, finish.run, &finish.parts).await?;
         add_citations(tx, finish.message, &finish.citations).await?;
-    } else {
+    } else if anew {
         remove_message(tx, &finish).await?;
     }
-    if let Some(trace) = &finish.trace {
+    if let Some(trace) = finish.trace.as_ref().filter(|_| anew) {
         add_trace(tx, finish.run, trace).await?;
     }
     fail::fail_point!("finish:written");
@@ -38,7 +40,7 @@ pub(super) async fn finish(tx: &mut Tx, finish: Finish, terms: &Terms) -> Result
         hitl::ask(tx, finish.session, finish.message, ask, finish.now).await?;
     }
     let last_seq = (!finish.frames.lines.is_empty()).then_some(finish.frames.last_seq);
-    let user = end_run(tx, &finish, something_said, last_seq).await?;
+    let user = end_run(tx, &finish, something_said || !anew, last_seq).await?;
     if last_seq.is_some() {
         log::append_last(tx, finish.frames).await?;
     }
@@ -49,23 +51,20 @@ pub(super) async fn finish(tx: &mut Tx, finish: Finish, terms: &Terms) -> Result
     Ok(())
 }
 
-// A removed answer gives its place in the order back. The leaf is left alone when the user looks at another branch.
+// A removed answer gives its place in the order back.
 const RELEASE: &str = "
 update sessions
-set running_run = null, updated_at = $3, message_count = message_count + $4, next_ord = next_ord - $5,
-    active_leaf = case when active_leaf = $6 then $7 else active_leaf end
+set running_run = null, updated_at = $3, message_count = message_count + $4, next_ord = next_ord - $5
 where id = $1 and running_run = $2";
 
-async fn release(tx: &mut Tx, finish: &Finish, something_said: bool) -> Result<(), StoreError> {
-    let leaf = if something_said { finish.message } else { finish.human };
+/// Lets the session go. `stays` says of a new answer whether it stays; one that was written on is counted already.
+async fn release(tx: &mut Tx, finish: &Finish, stays: Option<bool>) -> Result<(), StoreError> {
     let released = Sql::new(RELEASE)
         .bind(finish.session)
         .bind(finish.run)
         .bind(finish.now)
-        .bind(i64::from(something_said))
-        .bind(i64::from(!something_said))
-        .bind(finish.message)
-        .bind(leaf)
+        .bind(i64::from(stays == Some(true)))
+        .bind(i64::from(stays == Some(false)))
         .run(tx)
         .await?;
     if released == 0 { Err(FENCED) } else { Ok(()) }
@@ -73,10 +72,11 @@ async fn release(tx: &mut Tx, finish: &Finish, something_said: bool) -> Result<(
 
 const FENCED: StoreError = StoreError::Conflict("the run is not this owner's any more");
 
+// The session is this run's, so nobody else writes its messages: an answer that is written on needs no check of its own.
 const WRITE_MESSAGE: &str = "
 update messages
 set content = $3, status = $4, model = coalesce($5, model), finish_reason = $6, usage = $7, timings = $8
-where id = $1 and run_id = $2 and status = 'running'";
+where id = $1 and session_id = $9 and ($10 or (run_id = $2 and status = 'running'))";
 
 async fn write_message(tx: &mut Tx, finish: &Finish) -> Result<(), StoreError> {
     let written = Sql::new(WRITE_MESSAGE)
@@ -88,6 +88,8 @@ async fn write_message(tx: &mut Tx, finish: &Finish) -> Result<(), StoreError> {
         .bind(finish.finish_reason.as_deref())
         .json_opt(finish.usage.as_ref())
         .json_opt(finish.timings.as_ref())
+        .bind(finish.session)
+        .bind(finish.extends)
         .run(tx)
         .await?;
     if written == 0 { Err(FENCED) } else { Ok(()) }
@@ -97,20 +99,27 @@ const REMOVE_MESSAGE: &str = "delete from messages where id = $1 and run_id = $2
 
 async fn remove_message(tx: &mut Tx, finish: &Finish) -> Result<(), StoreError> {
     let removed = Sql::new(REMOVE_MESSAGE).bind(finish.message).bind(finish.run).run(tx).await?;
-    if removed == 0 { Err(FENCED) } else { Ok(()) }
+    if removed == 0 {
+        return Err(FENCED);
+    }
+    // Shown is then what was last said below the user's message. A user who looks at another branch is left there.
+    let leaf = tree::newest_below(tx, finish.session, finish.human).await?;
+    tree::move_leaf(tx, finish.session, finish.message, leaf).await
 }
 
-const ADD_PART: &str = "insert into message_parts (message_id, no, run_id, kind, body) values ($1, $2, $3, $4, $5)";
+const ADD_PART: &str = "
+insert into message_parts (message_id, no, run_id, kind, body)
+select $1, coalesce(max(no), 0) + 1, $2, $3, $4 from message_parts where message_id = $1";
 
 async fn add_parts(tx: &mut Tx, message: MessageId, run: RunId, parts: &[MessagePart]) -> Result<(), StoreError> {
-    for (no, part) in parts.iter().enumerate() {
+    for part in parts {
         let kind = match part {
             MessagePart::Text { .. } => "text",
             MessagePart::Reasoning { .. } => "reasoning",
             MessagePart::ToolCall { .. } => "tool_call",
             MessagePart::ToolResult { .. } => "tool_result",
         };
-        Sql::new(ADD_PART).bind(message).bind(no + 1).bind(run).bind(kind).json(part).run(tx).await?;
+        Sql::new(ADD_PART).bind(message).bind(run).bind(kind).json(part).run(tx).await?;
     }
     Ok(())
 }
@@ -118,7 +127,8 @@ async fn add_parts(tx: &mut Tx, message: MessageId, run: RunId, parts: &[Message
 const ADD_CITATION: &str = "
 insert into citations (message_id, marker, document_id, version_no, filename, page, char_start, char_end, quote,
                        quote_sha256)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+on conflict (message_id, marker) do nothing";
 
 async fn add_citations(tx: &mut Tx, message: MessageId, citations: &[Citation]) -> Result<(), StoreError> {
     for citation in citations {
@@ -139,6 +149,7 @@ async fn add_citations(tx: &mut Tx, message: MessageId, citations: &[Citation]) 
     Ok(())
 }
 
+// An answer that is written on keeps the trace of what it rests on.
 const ADD_TRACE: &str = "insert into traces (run_id, body) values ($1, $2)";
 
 async fn add_trace(tx: &mut Tx, run: RunId, trace: &RagTrace) -> Result<(), StoreError> {

@@ -18,7 +18,7 @@ use crate::domain::{
 };
 
 /// A question as it is stored.
-#[derive(FromRow)]
+#[derive(Clone, FromRow)]
 pub(super) struct PendingRow {
     pub(super) id: HitlId,
     pub(super) message_id: MessageId,
@@ -31,7 +31,7 @@ pub(super) struct PendingRow {
     record: String,
     expires_at: Millis,
     taken_by: Option<RunId>,
-    answered_by: Option<MessageId>,
+    pub(super) answered_by: Option<MessageId>,
     created_at: Millis,
 }
 
@@ -168,7 +168,8 @@ set status = case when $3 = 'open' and expires_at <= $5 then 'expired' else $3 e
 where id = $1 and status = 'taken' and taken_by = $2
 returning status";
 
-/// taken → what its run made of it. `Conflict` when this run does not have it.
+/// taken → what its run made of it. `Conflict` when this run does not have it. One that was answered before gets a line
+/// in its history.
 pub(super) async fn settle(
     tx: &mut Tx,
     id: HitlId,
@@ -178,6 +179,10 @@ pub(super) async fn settle(
     now: Millis,
 ) -> Result<(), StoreError> {
     let (status, answered_by) = match settlement {
+        Settlement::Repeated => {
+            let step = Step { from: HitlStatus::Answered, to: HitlStatus::Answered, reason, at: now };
+            return record(tx, id, &step, Some(run), Some(message)).await;
+        }
         Settlement::Answered => (HitlStatus::Answered, Some(message)),
         Settlement::Dismissed => (HitlStatus::Dismissed, None),
         Settlement::Superseded => (HitlStatus::Superseded, None),
@@ -297,11 +302,4 @@ pub(super) async fn pending(
     let row = Sql::new(OF_USER).bind(id).bind(user).one::<PendingRow>(tx).await?;
     let moves = Sql::new(MOVES).bind(id).all::<MoveRow>(tx).await?;
     Ok((row.at(now)?, moves.into_iter().map(HitlMove::from).collect()))
-}
-
-const FINGERPRINTS: &str = "select fingerprint from hitl where root_id = $1 order by round, created_at, id";
-
-pub(super) async fn fingerprints(tx: &mut Tx, root: HitlId) -> Result<Vec<String>, StoreError> {
-    let rows = Sql::new(FINGERPRINTS).bind(root).all::<(String,)>(tx).await?;
-    Ok(rows.into_iter().map(|(fingerprint,)| fingerprint).collect())
 }

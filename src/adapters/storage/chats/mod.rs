@@ -9,6 +9,7 @@ mod history;
 mod hitl;
 mod log;
 mod messages;
+mod place;
 mod prune;
 mod questions;
 mod runs;
@@ -99,9 +100,5 @@ impl ChatStore for Storage {
 
     async fn pending(&self, user: UserId, id: HitlId) -> Result<(Pending, Vec<HitlMove>), StoreError> {
         hitl::pending(&mut self.read().await?, user, id, self.now()).await
-    }
-
-    async fn fingerprints(&self, root: HitlId) -> Result<Vec<String>, StoreError> {
-        hitl::fingerprints(&mut self.read().await?, root).await
     }
 }

@@ -18,6 +18,7 @@ struct RunRow {
     session_name: String,
     user_id: UserId,
     status: Word<RunStatus>,
+    extends: bool,
     human_id: MessageId,
     message_id: Option<MessageId>,
     last_seq: i64,
@@ -28,7 +29,7 @@ struct RunRow {
 
 // While it runs the log tells how far it is; the row learns it at the end and keeps it when the log goes.
 const RUN: &str = "
-select r.id, r.session_id, s.name as session_name, r.user_id, r.status, r.human_id, r.message_id,
+select r.id, r.session_id, s.name as session_name, r.user_id, r.status, r.kind = 'continue' as extends, r.human_id, r.message_id,
        case when r.ended_at is null
             then coalesce((select max(e.last_seq) from run_events e where e.run_id = r.id), 0)
             else r.last_seq end as last_seq,
@@ -43,6 +44,7 @@ pub(super) async fn run(tx: &mut Tx, user: UserId, id: RunId) -> Result<Run, Sto
         session_name: row.session_name,
         user: row.user_id,
         status: row.status.0,
+        extends: row.extends,
         human: row.human_id,
         message: row.message_id,
         last_seq: unsigned(row.last_seq)?,
@@ -87,14 +89,16 @@ struct OrphanRow {
     owner: String,
     human_id: MessageId,
     message_id: MessageId,
+    earlier: Option<String>,
     taken: Option<HitlId>,
 }
 
 const ORPHANS: &str = "
 select r.id, r.session_id, s.name as session_name, r.owner, r.human_id, r.message_id,
+       case when r.kind = 'continue' then m.content end as earlier,
        (select h.id from hitl h where h.session_id = r.session_id and h.status = 'taken' and h.taken_by = r.id limit 1)
          as taken
-from runs r join sessions s on s.id = r.session_id
+from runs r join sessions s on s.id = r.session_id join messages m on m.id = r.message_id
 where r.status = 'running'
   and not exists (select 1 from processes p where p.id || ':' || p.boot = r.owner and p.lease_until > $1)
 order by r.created_at, r.id";
@@ -110,6 +114,7 @@ pub(super) async fn orphans(tx: &mut Tx, now: Millis) -> Result<Vec<Orphan>, Sto
             owner: row.owner,
             human: row.human_id,
             message: row.message_id,
+            earlier: row.earlier,
             taken: row.taken,
         })
         .collect())

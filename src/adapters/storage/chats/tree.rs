@@ -20,3 +20,15 @@ pub(super) async fn newest_below(tx: &mut Tx, session: SessionId, message: Messa
     let (leaf,) = Sql::new(NEWEST_BELOW).bind(session).bind(message).one::<(MessageId,)>(tx).await?;
     Ok(leaf)
 }
+
+const MOVE_LEAF: &str = "update sessions set active_leaf = $3 where id = $1 and active_leaf = $2";
+
+/// Shows the branch of `to`, if that of `from` is shown.
+pub(super) async fn move_leaf(
+    tx: &mut Tx,
+    session: SessionId,
+    from: MessageId,
+    to: MessageId,
+) -> Result<(), StoreError> {
+    Sql::new(MOVE_LEAF).bind(session).bind(from).bind(to).run(tx).await.map(|_| ())
+}

@@ -49,6 +49,7 @@ fn record(original: &str, facet: Facet, labels: &[&str], slots: &[&str]) -> Reco
             rewrite_count: 0,
         },
         answers: Vec::new(),
+        asked: Vec::new(),
         only: None,
         collections: Vec::new(),
         index_generation: 1,

@@ -304,6 +304,7 @@ mod tests {
             v: Record::VERSION,
             question,
             answers: Vec::<Answer>::new(),
+            asked: Vec::new(),
             only: None,
             collections: Vec::new(),
             index_generation: 1,

@@ -63,10 +63,16 @@ async fn a_turn_is_accepted_and_answered(test: &mut TestStore) {
         created_at: test.now(),
         updated_at: test.now(),
     };
-    let accepted =
-        Accepted {
-            session: session.clone(), first_turn: true, parent: None, text: "保修多久？".into(), taken: None
-        };
+    let accepted = Accepted {
+        session: session.clone(),
+        first_turn: true,
+        request: first.accept.request.clone(),
+        parent: None,
+        human: first.accept.human,
+        text: "保修多久？".into(),
+        message: first.accept.message,
+        question: None,
+    };
     assert_eq!(first.accepted, accepted);
     assert_eq!(test.store.session(eva, "s").await, Ok(session.clone()));
     let running = [(1, "保修多久？".into(), "completed"), (2, String::new(), "running")];
@@ -81,6 +87,7 @@ async fn a_turn_is_accepted_and_answered(test: &mut TestStore) {
         session_name: "s".into(),
         user: eva,
         status: RunStatus::Completed,
+        extends: false,
         human: first.accept.human,
         message: Some(first.accept.message),
         last_seq: 0,
@@ -377,6 +384,7 @@ async fn a_dead_process_leaves_orphans(test: &mut TestStore) {
         owner: OWNER.into(),
         human: running.accept.human,
         message: running.accept.message,
+        earlier: None,
         taken: Some(question),
     };
     assert_eq!(test.store.orphans(until).await, Ok(vec![orphan.clone()]), "its lease ran out");

@@ -81,6 +81,7 @@ fn two_products() -> Record {
             rewrite_count: 0,
         },
         answers: Vec::new(),
+        asked: Vec::new(),
         only: None,
         collections: Vec::new(),
         index_generation: 1,

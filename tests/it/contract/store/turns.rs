@@ -74,9 +74,10 @@ impl Turn {
         Finish {
             run: self.accept.run,
             owner: OWNER.into(),
+            extends: !self.accepted.request.kind.answers_anew(),
             session: self.accepted.session.id,
-            human: self.accept.human,
-            message: self.accept.message,
+            human: self.accepted.human,
+            message: self.accepted.message,
             status,
             content: content.into(),
             finish_reason: None,

@@ -1,0 +1,70 @@
+//! Writing on at an answer: one call of the model over what the answer rests on, with what was said so far.
+
+use super::{
+    Inner,
+    context::tokens,
+    turn::{Ending, Scene, Work},
+};
+use crate::{
+    domain::{
+        chat::Message,
+        error::{StoreError, TurnError},
+        event::Progress,
+        evidence::{Evidence, Passage, render_evidence},
+        model::{ModelRequest, Prompt},
+    },
+    services::agent::listen,
+};
+
+const CONTINUE: &str = include_str!("../prompts/continue.md");
+/// The model's turn comes after the user's, so somebody has to say it.
+const GO_ON: &str = "Go on exactly where your answer stops.";
+/// What stands in the place of a passage that may not be read any more. Its number stays its own.
+const GONE: &str = "(no longer available)";
+
+impl Inner {
+    /// Goes on with an answer. Nothing is searched: its markers keep their meaning.
+    pub(super) async fn extend(&self, scene: &Scene, work: &mut Work) -> Result<Ending, TurnError> {
+        let earlier = self.ports.chats.message(scene.user.id, scene.accepted.message).await?;
+        let context = self.context(scene).await?;
+        work.told = context.told();
+        let evidence = self.still_readable(scene, &earlier).await?;
+        // The question stands behind its passages, as it did when the answer was begun.
+        let material =
+            if evidence.passages.is_empty() { scene.accepted.text.clone() } else { render_evidence(&evidence) };
+        let window = self.config.window_tokens.saturating_sub(tokens(&earlier.content));
+        let mut messages = context.prompts(CONTINUE, &material, window);
+        messages.push(Prompt::Assistant { content: earlier.content.clone(), tool_calls: Vec::new() });
+        messages.push(Prompt::User { content: GO_ON.into() });
+        work.transcript.go_on_from(earlier, evidence);
+        let transcript = &mut work.transcript;
+        transcript.sink().step("✍️", scene.labels.answering, "", None);
+        let request = ModelRequest {
+            model: scene.request.model.clone(),
+            messages,
+            sampling: scene.request.sampling.clone(),
+            ..ModelRequest::default()
+        };
+        let mut say = |said| transcript.hear(said, scene.labels.thinking);
+        listen(self.ports.chat_model.as_ref(), request, false, &mut say).await?;
+        Ok(Ending::Answered)
+    }
+
+    /// What the answer rests on, as far as its reader may still read it.
+    async fn still_readable(&self, scene: &Scene, earlier: &Message) -> Result<Evidence, TurnError> {
+        let question = scene.accepted.text.clone();
+        let Some(trace) = &earlier.trace else { return Ok(Evidence { question, ..Evidence::default() }) };
+        let documents = &self.ports.documents;
+        let access = documents.readable(scene.user.id, None).await?;
+        let mut passages = trace.retrieved_chunks.clone().unwrap_or_default();
+        for passage in &mut passages {
+            let Passage { document_id, version, start, end, .. } = *passage;
+            match documents.text(&access, document_id, version, start, end).await {
+                Ok(_) => {}
+                Err(StoreError::NotFound) => passage.text = GONE.into(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Evidence { passages, question, ..Evidence::default() })
+    }
+}
