@@ -306,7 +306,7 @@ impl Inner {
     /// Gives a new session the title that the fast model has for it. A failure costs the title, not the turn.
     async fn entitle(&self, scene: &Scene) {
         let Some(model) = self.ports.fast.as_ref().filter(|_| scene.accepted.first_turn) else { return };
-        let stored = match self.ports.chats.message(scene.user.id, scene.message).await {
+        let stored = match self.ports.chats.message(scene.user.id, scene.accepted.message).await {
             Ok(answer) => match title::by_model(model.as_ref(), &scene.accepted.text, &answer.content).await {
                 Some(title) => self.ports.history.entitle(scene.accepted.session.id, &title).await.map(|_| ()),
                 None => return,
