@@ -5,7 +5,10 @@ use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
 
-use super::fold;
+use super::{
+    fold,
+    words::{is_stop, words},
+};
 
 /// A thing pointed at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +43,11 @@ pub(super) fn pointed(text: &str) -> Option<Pointed> {
 
 /// Nouns that point at a time or at the conversation, not at a thing of the documents.
 const NO_THINGS: &str = " year month week day time case way question issue problem term word context process method one ones \
-    kind morning document before information point moment table period chart text article passage paragraph page ";
+    kind type sort amount number thing morning document before information point moment table period chart text article \
+    passage paragraph page area regard respect ";
+
+/// Verbs that only help: a subject follows them in a question.
+const HELPS: &str = " is are was were do does did can could will would should may has have had ";
 
 /// Nouns of things that carry names of their own, so that "the clinic" alone says which one only to whoever spoke of it.
 const NAMED_THINGS: &str = " county city town village state country province region district library clinic hospital court \
@@ -122,7 +129,7 @@ fn english(text: &str) -> Option<Pointed> {
             .take(5)
             .collect();
         let noun = match by {
-            Pointer::This => near(&phrase),
+            Pointer::This => near(&phrase, at.checked_sub(1).is_some_and(|before| is_of(HELPS, &words[before].folded))),
             Pointer::The => {
                 let next = words.get(at + 1 + phrase.len()).filter(|next| !next.is_apart);
                 known(&phrase, capitals_tell, next)
@@ -139,12 +146,14 @@ fn spelled(phrase: &[&Word<'_>]) -> String {
     phrase.iter().map(|word| word.folded.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// "this state library": the phrase up to its last noun of a named thing, else the whole of it.
-fn near<'p, 't>(phrase: &'p [&'p Word<'t>]) -> Option<&'p [&'p Word<'t>]> {
-    let end = phrase.iter().rposition(|word| is_named_thing(&word.folded)).map_or(phrase.len(), |last| last + 1);
+/// "this state library": the phrase up to its last noun of a named thing, else the whole of it. After a verb that only
+/// helps, the last word is what is said of it ("is this robot quiet").
+fn near<'p, 't>(phrase: &'p [&'p Word<'t>], is_helped: bool) -> Option<&'p [&'p Word<'t>]> {
+    let whole = phrase.len().checked_sub(usize::from(is_helped))?;
+    let end = phrase.iter().rposition(|word| is_named_thing(&word.folded)).map_or(whole, |last| last + 1);
     let phrase = phrase.get(..end)?;
-    let head = phrase.last()?;
-    (phrase.len() <= 3 && !is_of(NO_THINGS, &head.folded)).then_some(phrase)
+    let names_time = phrase.iter().any(|word| is_of(NO_THINGS, &word.folded));
+    ((1..=3).contains(&phrase.len()) && !names_time).then_some(phrase)
 }
 
 /// "the clinic", "the Prime Minister": a named thing's noun that nothing tells more of.
@@ -161,9 +170,9 @@ fn known<'p, 't>(
     if follows.len() > 1 || follows.iter().any(|word| !word.folded.ends_with("ed")) {
         return None;
     }
-    // Without capitals "the delaware river" looks like "the small river".
+    // Without capitals "the delaware river" looks like "the small river", and a name may follow anywhere.
     let is_named = !is_title && noun.iter().any(|word| is_capital(word));
-    if noun.len() > 3 || noun.len() > 1 && !capitals_tell || is_named {
+    if noun.len() > 3 || !capitals_tell || is_named {
         return None;
     }
     // "the city of …", "the company that …" goes on to say which one.
@@ -199,8 +208,12 @@ const NO_THINGS_ZH: [&str; 5] = ["样", "里", "时候", "问题", "情况"];
 
 fn chinese(text: &str) -> Option<Pointed> {
     let folded = fold(text);
-    let noun = CHINESE.as_ref()?.captures(&folded)?.get(1)?.as_str();
-    (!NO_THINGS_ZH.contains(&noun)).then(|| Pointed { noun: noun.to_owned(), by: Pointer::This })
+    let captures = CHINESE.as_ref()?.captures(&folded)?;
+    // "落山风这个名字": what stands before it is what it points at.
+    let before = captures.get(0).and_then(|all| folded.get(..all.start()))?;
+    let is_courtesy = words(before).iter().all(|word| is_stop(word.text));
+    let noun = captures.get(1)?.as_str();
+    (is_courtesy && !NO_THINGS_ZH.contains(&noun)).then(|| Pointed { noun: noun.to_owned(), by: Pointer::This })
 }
 
 #[cfg(test)]
@@ -218,6 +231,11 @@ mod tests {
             ("What are the services offered by this state library?", Some("state library")),
             ("How wealthy is this county of California?", Some("county")),
             ("该产品的保修期多久？", Some("产品")),
+            ("请问这家医院在哪里？", Some("医院")),
+            ("落山风这个名字有什么来由？", None),
+            ("Is this robot quiet?", Some("robot")),
+            ("Is this different from the other one?", None),
+            ("Does this mean that it is safe?", None),
             ("What changed this year?", None),
             ("How long is the warranty?", None),
         ];
@@ -237,6 +255,7 @@ mod tests {
             ("Who directed the film Psycho?", None),
             ("Who is the mayor of the city of Ghent?", None),
             ("where does the delaware river start", None),
+            ("where is the show last tango in halifax filmed", None),
             ("What does the company that bought it pay?", None),
             ("Did Tolstoy like the novel?", None),
             ("How long is the warranty of the robot?", None),

@@ -171,7 +171,7 @@ static WANTS: LazyLock<Vec<(Wants, Regex)>> = LazyLock::new(|| {
         (Wants::Person, r"\bwho(m|se)?\b|谁|哪位|何人|哪个人"),
         (Wants::Place, r"\bwhere\b|\b(what|which) (city|country|place|town|state|county|location)\b|哪里|哪儿|何处|在哪|哪个(国家|城市|地方|省|地区)"),
         (Wants::Reason, r"\bwhy\b|为什么|为何|原因"),
-        (Wants::Procedure, r"\bhow (do|can|to|should|could|would|does one|am i|are we)\b|怎么|如何|怎样"),
+        (Wants::Procedure, r"\bhow (is|are|was|were|do|can|to|should|could|would|does one|am i|are we)\b|怎么|如何|怎样"),
         (Wants::YesNo, r"^(is|are|was|were|do|does|did|can|could|may|will|would|should|has|have|had|am|must)\b|吗[?？]?$|是否|能不能|可不可以|有没有|是不是|能否|可否"),
         (Wants::List, r"\b(what|which) are\b|\blist\b|\bname (the|all|some)\b|\bwhat (kinds?|types?|sorts?) of\b|哪些|有什么|列出|列举|哪几"),
     ]
@@ -351,6 +351,7 @@ mod tests {
             ("Where is the meeting point?", Wants::Place),
             ("Why does the light blink?", Wants::Reason),
             ("How do I reset the robot?", Wants::Procedure),
+            ("How is the rate derived?", Wants::Procedure),
             ("如何申请报销？", Wants::Procedure),
             ("Can the battery be changed?", Wants::YesNo),
             ("滤芯可以水洗吗？", Wants::YesNo),

@@ -233,8 +233,7 @@ fn judgement(case: &Case, supports: &[Support], dropped: &BTreeSet<DocumentId>) 
 
 /// Whether the question is so short of words that more of them may find what is meant.
 fn says_little(question: &Question) -> bool {
-    let own = question.content.iter().filter(|word| !word.is_borrowed).count();
-    own <= 2 && !question.has_name()
+    question.content.len() <= 2 && !question.has_name() && !question.content.iter().any(|word| word.is_borrowed)
 }
 
 /// Whether half of what is asked stands in the best window: with less there is nothing that a better question would find.

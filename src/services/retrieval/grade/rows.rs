@@ -22,6 +22,10 @@ use super::{
     tables,
 };
 
+/// How much of the question a table has to be about: where the best passage is a table, and where it is text beside one.
+const OF_TABLE: f32 = 0.6;
+const OF_TEXT: f32 = 0.85;
+
 /// Rows or periods of a table that the question does not tell apart.
 pub(crate) fn open_table(case: &Case, weighted: &[Weighted], candidates: &[&Support]) -> Option<Open> {
     // What a follow-up points at was settled in the turn before.
@@ -31,12 +35,9 @@ pub(crate) fn open_table(case: &Case, weighted: &[Weighted], candidates: &[&Supp
     }
     let best = candidates.first()?;
     let top = &case.pool[best.leaf];
-    // The best window must be a row, or stand in a leaf that is mostly table.
     let rows = top.text.lines().filter(|line| is_row(line)).count();
     let in_row = is_row(top.text.get(best.window.clone()).unwrap_or_default());
-    if !in_row && rows < 3 {
-        return None;
-    }
+    let enough = if in_row || rows >= 3 { OF_TABLE } else { OF_TEXT };
     let leaves: Vec<&Passage> = case.pool.iter().filter(|passage| passage.document_id == top.document_id).collect();
     let given = case.given.all();
     for table in tables::tables(&leaves) {
@@ -46,7 +47,7 @@ pub(crate) fn open_table(case: &Case, weighted: &[Weighted], candidates: &[&Supp
             top.section.as_deref().unwrap_or_default(),
             top.page_number.as_deref().unwrap_or_default()
         ));
-        let Some(open) = tables::open(&table, &case.question, weighted, &given, &above) else { continue };
+        let Some(open) = tables::open(&table, &case.question, weighted, &given, &above, enough) else { continue };
         let facet = if open.is_period { Facet::Period } else { Facet::Kind };
         if case.fixed.contains(&facet) {
             continue;

@@ -119,13 +119,13 @@ pub(crate) fn support(frame: &Frame<'_>, leaf: usize, passage: &Passage, reading
                 break;
             }
             let window = parts[first].range.start..parts[last].range.end;
-            let (cover, focus) = shares(frame, &held[first..=last], &above, &heading);
+            let shares = shares(frame, &held[first..=last], &above, &heading);
             let kind = kind(frame.question, slice(text, &window), reading.quantities_in(&window));
             #[expect(clippy::cast_precision_loss, reason = "at most three sentences")]
             let length = (last - first) as f32;
-            let value = 2.0 * focus + cover + 0.5 * kind - 0.06 * length;
+            let value = 2.0 * shares.focus + shares.cover + 0.5 * kind - 0.06 * length;
             if best.as_ref().is_none_or(|(known, ..)| *known < value) {
-                best = Some((value, first..last + 1, Features { cover, focus, kind, ..Features::default() }));
+                best = Some((value, first..last + 1, Features { kind, ..shares }));
             }
         }
     }
@@ -150,7 +150,7 @@ fn slice<'t>(text: &'t str, range: &Range<usize>) -> &'t str {
 }
 
 /// `cover` and `focus` of a window.
-fn shares(frame: &Frame<'_>, window: &[Held], above: &Held, heading: &Held) -> (f32, f32) {
+fn shares(frame: &Frame<'_>, window: &[Held], above: &Held, heading: &Held) -> Features {
     let (mut all, mut covered, mut focus_all, mut focused) = (0.0_f32, 0.0_f32, 0.0_f32, 0.0_f32);
     for (word, weighted) in frame.weighted.iter().enumerate() {
         let (_, inside) = Held::any(window.iter(), word);
@@ -165,7 +165,7 @@ fn shares(frame: &Frame<'_>, window: &[Held], above: &Held, heading: &Held) -> (
             focused += weighted.weight * inside.max(0.9 * heading.near[word]);
         }
     }
-    (share(covered, all), share(focused, focus_all))
+    Features { cover: share(covered, all), focus: share(focused, focus_all), ..Features::default() }
 }
 
 fn share(part: f32, whole: f32) -> f32 {

@@ -14,6 +14,7 @@ use crate::{
 
 use super::{
     super::facets::{Mention, value_key},
+    choices::MOST,
     lexicon::{Vocabulary, Weighted},
 };
 
@@ -112,12 +113,13 @@ fn assemble(mut block: Vec<Vec<String>>, ruled: Option<usize>, header: Option<&s
     } else {
         block.retain(|row| !head.contains(row));
     }
-    // A row that names columns only (no first cell, no amounts) belongs to the header.
-    while block.len() > 1
-        && block
-            .first()
-            .is_some_and(|row| row.first().is_some_and(String::is_empty) && !row.iter().any(|cell| amount(cell)))
-    {
+    // A row that names columns only (no amounts, and no first cell or a date) belongs to the header.
+    let names_columns = |row: &Vec<String>| {
+        let unlabelled = row.first().is_some_and(String::is_empty);
+        let dated = row.iter().skip(1).any(|cell| Mention::read(cell).says_year());
+        (unlabelled || dated) && !row.iter().skip(1).any(|cell| amount(cell))
+    };
+    while block.len() > 1 && block.first().is_some_and(names_columns) {
         head.push(block.remove(0));
     }
     if head.is_empty() {
@@ -146,26 +148,40 @@ fn assemble(mut block: Vec<Vec<String>>, ruled: Option<usize>, header: Option<&s
 
 /// Whether a cell holds a number that is no year.
 fn amount(cell: &str) -> bool {
+    // "2018 (4)" is a year with a footnote.
+    let cell = match cell.split_once(" (") {
+        Some((year, note)) if note.len() <= 3 && Mention::read(year).says_year() => year,
+        _ => cell,
+    };
     cell.chars().any(|c| c.is_ascii_digit()) && !quantities(cell).iter().all(|quantity| quantity.kind == Kind::Date)
 }
 
-/// What `question` leaves open in `table`, if it is about that table. `given` holds all that has been said already.
+/// What `question` leaves open in `table`, if `enough` of its weight is about that table. `given` holds all that has been
+/// said already.
 pub(crate) fn open(
     table: &Table,
     question: &Question,
     weighted: &[Weighted],
     given: &[Mention],
     above: &Vocabulary,
+    enough: f32,
 ) -> Option<Open> {
     if !matches!(question.wants, Wants::Money | Wants::Amount | Wants::Percent | Wants::Duration | Wants::Other) {
         return None;
     }
     let column = answering_column(table, question, weighted)?;
-    let rows = matching_rows(table, weighted, column, above)?;
-    if rows.len() > 1 {
-        return open_rows(table, &rows, column, question, given);
+    let rows = matching_rows(table, weighted, column, above, enough)?;
+    let asked = Mention::read(&question.folded);
+    // A row whose whole label the question says is meant, unless several rows are labelled so.
+    let label = |row: usize| value_key(&table.rows[row][0]);
+    let is_meant = |row: &usize| {
+        says_all(&asked, &table.rows[*row][0]) && rows.iter().filter(|other| label(**other) == label(*row)).count() == 1
+    };
+    let named = rows.iter().copied().find(is_meant);
+    match named.or_else(|| rows.first().copied().filter(|_| rows.len() == 1)) {
+        Some(row) => open_columns(table, &table.rows[row], question, weighted, given),
+        None => open_rows(table, &rows, column, given),
     }
-    open_columns(table, table.rows.get(*rows.first()?)?, question, weighted, given)
 }
 
 /// The column that holds what is asked: the one whose name meets the question best among those with amounts.
@@ -179,9 +195,13 @@ fn answering_column(table: &Table, question: &Question, weighted: &[Weighted]) -
                 .iter()
                 .filter(|cell| {
                     let found = quantities(cell);
-                    // Accounting tables leave the unit to the header: there a bare number answers.
+                    // Accounting tables leave the unit to the header: there a bare number answers. Shares and changes are
+                    // reckoned from any amounts.
                     found.iter().any(|quantity| {
-                        kinds.is_empty() || kinds.contains(&quantity.kind) || quantity.kind == Kind::Number
+                        kinds.is_empty()
+                            || kinds.contains(&quantity.kind)
+                            || quantity.kind == Kind::Number
+                            || question.wants == Wants::Percent
                     })
                 })
                 .count();
@@ -192,8 +212,10 @@ fn answering_column(table: &Table, question: &Question, weighted: &[Weighted]) -
         let name = Vocabulary::read(&table.columns[column]);
         weighted.iter().map(|weighted| name.holds(&weighted.word) * weighted.weight).sum()
     };
+    // Of equals a dated one: a column of notes holds numbers too.
+    let merit = |column: usize| (met(column), u8::from(table.dates[column].is_some()));
     candidates.into_iter().fold(None, |best: Option<usize>, column| match best {
-        Some(known) if met(known) >= met(column) => Some(known),
+        Some(known) if merit(known) >= merit(column) => Some(known),
         _ => Some(column),
     })
 }
@@ -213,7 +235,13 @@ fn is_code_column(cells: &[&String]) -> bool {
 
 /// The rows that the question may mean: those that hold most of what it says beyond what stands above all of them.
 /// `None`: the question says something that no row and nothing above holds.
-fn matching_rows(table: &Table, weighted: &[Weighted], column: usize, above: &Vocabulary) -> Option<Vec<usize>> {
+fn matching_rows(
+    table: &Table,
+    weighted: &[Weighted],
+    column: usize,
+    above: &Vocabulary,
+    enough: f32,
+) -> Option<Vec<usize>> {
     let read: Vec<Vocabulary> = table.rows.iter().map(|row| Vocabulary::read(&row.join(" "))).collect();
     let columns = Vocabulary::read(&table.columns.join(" "));
     let caption = Vocabulary::read(&table.caption);
@@ -228,7 +256,7 @@ fn matching_rows(table: &Table, weighted: &[Weighted], column: usize, above: &Vo
             *score += weighted.weight * row.holds(&weighted.word);
         }
     }
-    if all <= 0.0 || anywhere < 0.6 * all {
+    if all <= 0.0 || anywhere < enough * all {
         return None;
     }
     let best = scores.iter().copied().fold(0.0, f32::max);
@@ -243,22 +271,16 @@ fn matching_rows(table: &Table, weighted: &[Weighted], column: usize, above: &Vo
                 * above.holds(&weighted.word).max(columns.holds(&weighted.word)).max(caption.holds(&weighted.word))
         })
         .sum::<f32>();
-    if best <= 0.01 && about < 0.6 * all || best > 0.01 && best + about < 0.6 * all {
+    if best <= 0.01 && (about < enough * all || rows.len() > MOST) || best > 0.01 && best + about < enough * all {
         return None;
     }
     Some(rows)
 }
 
-fn open_rows(table: &Table, rows: &[usize], column: usize, question: &Question, given: &[Mention]) -> Option<Open> {
+fn open_rows(table: &Table, rows: &[usize], column: usize, given: &[Mention]) -> Option<Open> {
     let cell = |row: usize, column: usize| table.rows[row][column].as_str();
     let answers: BTreeSet<String> = rows.iter().map(|row| value_key(cell(*row, column))).collect();
     if answers.len() < 2 {
-        return None;
-    }
-    // A row whose whole label the question says is the one that is meant.
-    let asked = Mention::read(&question.folded);
-    let exact: Vec<&usize> = rows.iter().filter(|row| says_all(&asked, cell(**row, 0))).collect();
-    if exact.len() == 1 {
         return None;
     }
     // Sums are no kind beside what they sum up.
@@ -352,7 +374,7 @@ mod tests {
         let leaf = passage("prices.xlsx", text);
         let table = tables(&[&leaf]).remove(0);
         let given: Vec<Mention> = given.iter().map(|text| Mention::read(text)).collect();
-        open(&table, &question, &weighted, &given, &Vocabulary::read("prices"))
+        open(&table, &question, &weighted, &given, &Vocabulary::read("prices"), 0.6)
     }
 
     fn labels(open: Option<Open>) -> Vec<String> {
@@ -381,6 +403,9 @@ mod tests {
         assert!(open.is_period);
         assert_eq!(labels(Some(open)), ["2019", "2018"]);
         assert_eq!(ask("What were the total sales in 2019?", SALES, &[]), None);
+        // Two rows that are named leave no row open, but the period.
+        let open = ask("Which share of the total sales has the fixed price?", SALES, &[]).unwrap();
+        assert!(open.is_period);
         assert_eq!(ask("What were the total sales?", SALES, &["And in 2018?"]), None);
     }
 

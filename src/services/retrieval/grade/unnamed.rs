@@ -22,7 +22,7 @@ const NEAR: f32 = 0.6;
 /// A thing pointed at that nothing said before names.
 pub(crate) fn open_unnamed(case: &Case, supports: &[Support]) -> Option<Open> {
     let pointed = case.question.pointed_at.as_ref()?;
-    if !case.fixed.is_empty() || case.question.content.iter().any(|word| word.is_code || word.is_borrowed) {
+    if !case.fixed.is_empty() || case.question.content.iter().any(|word| word.is_code && !word.is_borrowed) {
         return None;
     }
     if case.given.before.iter().chain(&case.given.answered).any(|mention| mention.has_phrase(pointed.head())) {

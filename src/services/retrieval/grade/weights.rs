@@ -3,26 +3,30 @@
 //! Two logistic regressions over [`Features`]: one for leaves in the question's language, one for leaves in another,
 //! where hardly a word can meet and meaning speaks nearly alone.
 //!
-//! Fitted on the development halves of five public question sets (English and Chinese, with and without conversation,
-//! answerable and not): a leaf of a judged document is 1; the best other leaves and all leaves of unanswerable questions
-//! are 0; every set and every question weighs the same. Signs are bound, and a Gaussian prior around numbers set by hand
-//! (λ = 0.01) keeps the share of words inside the window from being explained away by what names the document. Refit
-//! with the dump that `tests/it/retrieval/measure.rs` writes.
+//! [`WITHIN`] rests on the development parts of five public question sets (clapnq, mtrag_un, rageval, xquad, cmrc2018;
+//! English and Chinese, with and without conversation, answerable and not), on the leaves as this grader reads them: the
+//! best leaf of a judged document is 1; the three best other leaves of its question (at .15 each) and of unanswerable
+//! questions (at 1, .5, .3) are 0; each set counts by the root of its size. Signs are bound, and a Gaussian prior
+//! (λ = 0.01) keeps the share of words inside the window from being explained away by what names the document.
 //!
-//! Since that fit the features have changed and the bias across languages was moved by hand from -3.62; the thresholds
-//! below are set by hand. What the set as it stands does on those questions has not been measured.
+//! [`ACROSS`] was fitted in the same way before `gap` was a feature, and its bias is set by hand to what the sample corpus
+//! and the scenes across languages need: no public set at hand has unanswerable questions over documents of another
+//! language alone.
+//!
+//! The thresholds are points of the curve in `benches/README.md`, whose figures are held out: fitted on one half of the
+//! questions, read off on the other, both ways. Refit with the dump that `tests/it/retrieval/measure.rs` writes.
 
 use super::support::Features;
 
 /// Names this set of numbers in traces.
-pub(crate) const VERSION: &str = "builtin-1";
+pub(crate) const VERSION: &str = "builtin-2";
 
 /// How many features there are.
 pub(crate) const COUNT: usize = 9;
 
 /// bias, cover, focus, kind, missing, nameless, dense, lexical, spread, gap
-const WITHIN: [f32; COUNT + 1] = [-4.15, 1.92, 2.45, 0.71, -1.35, -1.27, 1.64, 1.57, 0.27, 0.0];
-const ACROSS: [f32; COUNT + 1] = [-3.3, 2.68, 1.75, 0.91, -0.47, -1.28, 4.49, 0.0, 0.0, 0.0];
+const WITHIN: [f32; COUNT + 1] = [-3.85, 2.12, 0.38, 0.47, -1.06, -1.37, 2.41, 2.8, 0.14, -1.16];
+const ACROSS: [f32; COUNT + 1] = [-3.74, 2.68, 1.75, 0.91, -0.47, -1.28, 4.49, 0.0, 0.0, 0.0];
 
 /// How likely a leaf in the question's language answers it.
 pub(crate) fn within(features: &Features) -> f32 {
@@ -55,12 +59,12 @@ fn logistic(weights: &[f32; COUNT + 1], features: &Features) -> f32 {
 }
 
 /// Below it a passage has nothing to do with the question.
-pub(crate) const RELEVANT: f32 = 0.2;
+pub(crate) const RELEVANT: f32 = 0.15;
 /// From it on it is the very thing.
-pub(crate) const STRONG: f32 = 0.4;
+pub(crate) const STRONG: f32 = 0.3;
 /// From it on it answers.
-pub(crate) const SUFFICIENT: f32 = 0.4;
+pub(crate) const SUFFICIENT: f32 = 0.3;
 /// From it on it answers in part.
-pub(crate) const PARTIAL: f32 = 0.3;
+pub(crate) const PARTIAL: f32 = 0.22;
 /// From it on it is a candidate.
-pub(crate) const CANDIDATE: f32 = 0.35;
+pub(crate) const CANDIDATE: f32 = 0.26;
