@@ -8,7 +8,7 @@ use askback::domain::{
     hitl::{HitlStatus, Settlement},
     id::{MessageId, UserId},
     memory::{MemoryStore, Note},
-    run::RunStatus,
+    run::{RunKind, RunStatus},
     trace::RagTrace,
 };
 
@@ -32,6 +32,7 @@ on_both_engines!(
     sessions_are_found_by_title_and_text,
     a_search_finds_own_sessions_alone_newest_first,
     what_is_deleted_or_replaced_is_not_found,
+    other_answers_are_found_and_deleted_by_themselves,
     feedback_is_the_last_that_was_given,
     questions_come_with_their_moves,
     what_is_anothers_does_not_exist,
@@ -43,6 +44,13 @@ async fn exchange(test: &TestStore, user: UserId, parent: Option<&Turn>, questio
     let turn = begin(test, user, request).await;
     turn.answer(test, answer).await;
     turn
+}
+
+/// A turn that starts from a message that is there.
+async fn again(test: &TestStore, user: UserId, kind: RunKind, message: &str) -> Turn {
+    let mut request = says(message);
+    request.kind = kind;
+    begin(test, user, request).await
 }
 
 /// `root`, and under its answer `one` and `two`, of which the last is shown.
@@ -223,6 +231,13 @@ async fn a_deleted_root_shows_what_another_root_has(test: &mut TestStore) {
     assert_eq!((second.accepted.first_turn, second.accepted.parent), (true, None));
     assert_eq!(titled(test, eva).await.as_deref(), Some("second"));
     assert_eq!(test.store.tree(session.id, 0, 10).await.unwrap()[0].ord, 3);
+
+    let third = again(test, eva, RunKind::Edit(second.accepted.human), "third").await;
+    third.answer(test, "3").await;
+    test.store.delete_message(eva, "s", third.accepted.human).await.unwrap();
+    let session = test.store.session(eva, "s").await.unwrap();
+    assert_eq!((session.message_count, session.active_leaf), (2, Some(second.accepted.message)));
+    assert_eq!(session.title.as_deref(), Some("second"));
 }
 
 async fn a_deleted_branch_that_is_not_shown_moves_nothing(test: &mut TestStore) {
@@ -352,6 +367,27 @@ async fn what_is_deleted_or_replaced_is_not_found(test: &mut TestStore) {
     assert_eq!(found(test, eva, "okapi").await, ["s"]);
     test.store.delete_session(eva, "s").await.unwrap();
     assert_eq!(found(test, eva, "zebra").await, Vec::<String>::new());
+}
+
+async fn other_answers_are_found_and_deleted_by_themselves(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let first = in_session(test, eva, "s", "zebra", "giraffe").await;
+    let second = again(test, eva, RunKind::Regenerate(first.accepted.message), "").await;
+    second.answer(test, "okapi").await;
+    let longer = again(test, eva, RunKind::Continue(second.accepted.message), "").await;
+    longer.answer(test, "okapi and antelope").await;
+    for query in ["zebra", "giraffe", "okapi", "antelope", "okapi antelope"] {
+        assert_eq!(found(test, eva, query).await, ["s"], "{query}");
+    }
+    test.store.delete_message(eva, "s", second.accepted.message).await.unwrap();
+    for run in [second.accept.run, longer.accept.run] {
+        assert_eq!(test.store.run(eva, run).await, Err(StoreError::NotFound));
+    }
+    assert_eq!(test.store.run(eva, first.accept.run).await.unwrap().status, RunStatus::Completed);
+    let session = test.store.session(eva, "s").await.unwrap();
+    assert_eq!((session.message_count, session.active_leaf), (2, Some(first.accepted.message)));
+    assert_eq!(found(test, eva, "antelope").await, Vec::<String>::new());
+    assert_eq!(found(test, eva, "giraffe").await, ["s"]);
 }
 
 async fn feedback_is_the_last_that_was_given(test: &mut TestStore) {
