@@ -11,9 +11,6 @@ use crate::domain::{
 
 /// So many children of one parent become the parent.
 pub const THRESHOLD: usize = 2;
-/// A child counts that scores at least this share of the best candidate. In a small collection every leaf is among the
-/// candidates; those that only fill them up would turn each document into one passage.
-const COUNTS: f32 = 0.5;
 
 /// A candidate with its text and place.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,13 +56,11 @@ pub async fn merge(
     Ok(merged)
 }
 
-/// Parents of [`THRESHOLD`] or more candidates of `level` that count, best first.
+/// Parents of [`THRESHOLD`] or more candidates of `level`, best first.
 fn crowded(candidates: &[Candidate], level: Level) -> Vec<ChunkId> {
-    let best = candidates.iter().map(|candidate| candidate.scored.score).fold(0.0, f32::max);
-    let counting = candidates.iter().filter(|candidate| candidate.scored.score >= COUNTS * best);
     let mut children: HashMap<ChunkId, usize> = HashMap::new();
     let mut parents = Vec::new();
-    for parent in parents_of(counting, level) {
+    for parent in parents_of(candidates, level) {
         let count = children.entry(parent).or_default();
         *count += 1;
         if *count == THRESHOLD {
@@ -75,8 +70,9 @@ fn crowded(candidates: &[Candidate], level: Level) -> Vec<ChunkId> {
     parents
 }
 
-fn parents_of<'c>(candidates: impl Iterator<Item = &'c Candidate>, level: Level) -> impl Iterator<Item = ChunkId> {
+fn parents_of(candidates: &[Candidate], level: Level) -> impl Iterator<Item = ChunkId> {
     candidates
+        .iter()
         .map(|candidate| &candidate.placed.chunk)
         .filter(move |chunk| chunk.level == level)
         .filter_map(|chunk| chunk.parent)
@@ -173,12 +169,6 @@ mod tests {
             candidates,
             [candidate(1, Some(10), 0.9), merged, candidate(3, Some(12), 0.7), candidate(5, None, 0.5)]
         );
-    }
-
-    #[test]
-    fn what_only_fills_the_candidates_makes_no_parent() {
-        let candidates = vec![candidate(1, Some(10), 0.9), candidate(2, Some(10), 0.4), candidate(3, Some(11), 0.3)];
-        assert_eq!(crowded(&candidates, Level::Leaf), []);
     }
 
     #[test]

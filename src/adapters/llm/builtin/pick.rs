@@ -165,7 +165,7 @@ impl Material {
     }
 
     /// 1 where the piece names a stretch that holds a quantity of the question, −1 where all of that unit leave it out.
-    fn inside(&self, unit: &Unit) -> f32 {
+    pub(super) fn inside(&self, unit: &Unit) -> f32 {
         if self.question.quantities.is_empty() {
             return 0.0;
         }

@@ -57,7 +57,7 @@ async fn the_sentence_that_answers_with_its_source() {
     for (question, expected) in [
         (
             "How long is the warranty of the Aurora X1?",
-            "Northlight gives a warranty of 3 years on the Aurora X1. The battery is covered for 12 months. [1]",
+            "Northlight gives a warranty of 3 years on the Aurora X1. [1] The battery is covered for 12 months. [1]",
         ),
         ("How long is the battery covered?", "The battery is covered for 12 months. [1]"),
         ("What does the Plus plan cost?", "Plus – Price: 25 €; Visits: 4. [3]"),

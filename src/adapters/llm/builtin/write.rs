@@ -200,7 +200,13 @@ impl Writer<'_> {
             if chosen.len() == most || other < score * share {
                 break;
             }
-            if chosen.iter().all(|&had| !says_the_same(&self.material.units[had].text, &self.material.units[at].text)) {
+            // What is said of another stretch of values is said of other things than the one asked about.
+            let is_of_others = self.material.inside(&self.material.units[at]) < 0.0;
+            if !is_of_others
+                && chosen
+                    .iter()
+                    .all(|&had| !says_the_same(&self.material.units[had].text, &self.material.units[at].text))
+            {
                 chosen.push(at);
             }
         }
@@ -247,7 +253,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Sentences in the order of their passages, the best one's first; one marker behind each run of a passage.
+    /// Sentences in the order of their passages, the best one's first, each with its marker; a run in another language is
+    /// one quote.
     fn told(&self, chosen: &[usize], best: usize) -> String {
         let units = &self.material.units;
         let first = units[best].passage;
@@ -263,10 +270,13 @@ impl Writer<'_> {
                 .map_or(order.len(), |len| at + len);
             let run = &order[at..end];
             let is_foreign = run.iter().any(|&unit| self.is_foreign(&units[unit]));
-            let sentences: Vec<String> = run.iter().map(|&unit| ended(&units[unit].text)).collect();
+            let mut sentences: Vec<String> = run.iter().map(|&unit| ended(&units[unit].text)).collect();
+            if !is_foreign {
+                sentences = sentences.iter().map(|sentence| self.marked(sentence, passage)).collect();
+            }
             let separator = if sentences.iter().any(|text| text.chars().any(is_han)) { "" } else { " " };
             let text = sentences.join(separator);
-            runs.push(if is_foreign { self.foreign(&text, passage) } else { self.marked(&text, passage) });
+            runs.push(if is_foreign { self.foreign(&text, passage) } else { text });
             at = end;
         }
         runs.join(self.in_lang(" ", ""))
