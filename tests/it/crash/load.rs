@@ -29,8 +29,8 @@ async fn dies_under_load(home: Home, kills: usize, seed: u64) -> Toll {
     let token = server.register("anna").await;
     server.kill().await;
     let llm = FakeOpenAi::answering(slow_model).await;
-    let slow = [("ASKBACK_LLM_BASE_URL", llm.base_url.as_str()), ("ASKBACK_MODEL", "slow"), ("RUST_LOG", "off")];
-    let built_in = [("RUST_LOG", "off")];
+    let slow = [("ASKBACK_LLM_BASE_URL", llm.base_url.as_str()), ("ASKBACK_MODEL", "slow"), ("ASKBACK_LOG", "off")];
+    let built_in = [("ASKBACK_LOG", "off")];
 
     let mut random = StdRng::seed_from_u64(seed);
     let mut toll = Toll::default();

@@ -87,7 +87,7 @@ impl Ground {
 
     /// A start at which `point` acts as `action` says; none: it died at once.
     async fn start(&self, model: Model, failpoints: &str) -> Option<Server> {
-        let mut variables = vec![("FAILPOINTS", failpoints), ("RUST_LOG", "off")];
+        let mut variables = vec![("FAILPOINTS", failpoints), ("ASKBACK_LOG", "off")];
         if model == Model::Slow {
             variables.extend([("ASKBACK_LLM_BASE_URL", self.llm.base_url.as_str()), ("ASKBACK_MODEL", "slow")]);
         }
