@@ -57,7 +57,7 @@ const NAMED_THINGS: &str = " county city town village state country province reg
     minister mayor governor king queen emperor character hero book novel film movie series show episode season song album \
     band sitcom play painting poem magazine newspaper animal bird fish plant species breed language religion tribe product \
     model device phone car vehicle machine appliance app application bond stock fund treaty drug medicine vaccine disease \
-    virus burger agreement tournament championship ";
+    virus agreement tournament championship ";
 
 /// Words that end a noun phrase: what stands before one of them is whole.
 const ENDS: &str = " is are was were be been do does did has have had can could will would should may might must of in on at \
