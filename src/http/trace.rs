@@ -94,7 +94,10 @@ fn log(unwritten: &Unwritten) {
     let Problem { status, code, run_id, .. } = &*unwritten.problem;
     let cause = unwritten.cause.as_deref().unwrap_or_default();
     // How a run failed is in the log already, with its cause.
-    if *status >= 500 && run_id.is_none() {
+    if *status == 503 && cause.is_empty() {
+        // Refused for a while, and said so.
+        tracing::info!(status, code, "refused");
+    } else if *status >= 500 && run_id.is_none() {
         tracing::error!(status, code, cause, "failed");
     } else {
         tracing::info!(status, code, cause, "refused");
