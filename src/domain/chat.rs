@@ -17,7 +17,7 @@ use super::{
 };
 
 /// A conversation. Clients name it; the name is unique per user.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// Internal; never leaves the server.
     pub id: SessionId,
@@ -87,7 +87,7 @@ impl MessageStatus {
 }
 
 /// A message with everything that hangs on it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     /// Never changes.
     pub id: MessageId,

@@ -1,40 +1,43 @@
 //! Errors of the ports, classed by what the caller does next.
+//!
+//! Serialized, for recordings, they keep their class and lose the text for the log: what an upstream says may hold
+//! anything.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 /// Why a store refused or failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum StoreError {
     /// The row does not exist, or not for this caller.
     #[error("not found")]
     NotFound,
     /// A compare-and-set lost, or a unique name is taken. Read again to say why.
     #[error("conflict: {0}")]
-    Conflict(&'static str),
+    Conflict(#[serde(skip)] &'static str),
     /// The database cannot be reached, is full, or failed. The text is for the log, never for a client.
     #[error("store unavailable: {0}")]
-    Unavailable(String),
+    Unavailable(#[serde(skip)] String),
 }
 
 /// Why a vector index, an embedder or a reranker failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum EngineError {
     /// May work on the next try: unreachable, too slow, restarting.
     #[error("engine unavailable: {0}")]
-    Unavailable(String),
+    Unavailable(#[serde(skip)] String),
     /// Will fail again: a wrong dimension, a refused input.
     #[error("engine refused: {0}")]
-    Rejected(String),
+    Rejected(#[serde(skip)] String),
 }
 
 /// Why a model call failed. The texts are for the log, never for a client.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum ModelError {
     /// The request does not fit the model's window.
     #[error("context too long: {0}")]
-    ContextTooLong(String),
+    ContextTooLong(#[serde(skip)] String),
     /// Asked to slow down; the wait that the server named, if it named one.
     #[error("rate limited")]
     RateLimited {
@@ -43,20 +46,20 @@ pub enum ModelError {
     },
     /// Did not answer within its time.
     #[error("model timed out: {0}")]
-    Timeout(String),
+    Timeout(#[serde(skip)] String),
     /// Unreachable, or failed in a way that may pass: refused connection, 5xx.
     #[error("model unavailable: {0}")]
-    Transient(String),
+    Transient(#[serde(skip)] String),
     /// Answered with something that is no answer: broken JSON, an end without completion.
     #[error("bad response: {0}")]
-    BadResponse(String),
+    BadResponse(#[serde(skip)] String),
     /// Will fail again: a wrong key, an unknown model.
     #[error("model refused: {0}")]
-    Permanent(String),
+    Permanent(#[serde(skip)] String),
 }
 
 /// Why a tool call failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum ToolError {
     /// The model is told this text and goes on.
     #[error("{0}")]
@@ -67,14 +70,14 @@ pub enum ToolError {
 }
 
 /// Why a turn failed after it was accepted. Each has one code on the wire.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum TurnError {
     /// A model that the turn cannot do without failed.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// Neither search worked.
     #[error("retrieval unavailable: {0}")]
-    Retrieval(String),
+    Retrieval(#[serde(skip)] String),
     /// The store failed while the turn ran.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -86,7 +89,7 @@ pub enum TurnError {
     Interrupted,
     /// A defect of askback.
     #[error("internal error: {0}")]
-    Internal(String),
+    Internal(#[serde(skip)] String),
 }
 
 /// Why a text could not be taken out of a file. Each has one code on the wire.

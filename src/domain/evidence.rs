@@ -185,7 +185,7 @@ pub enum RetrievalStatus {
 }
 
 /// Passages to answer from, with the numbers that citations use: passage `i` is `[before + i + 1]`.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Evidence {
     /// Passages that earlier searches of the turn found: they have the markers before these.
     pub before: usize,

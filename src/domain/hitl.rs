@@ -199,7 +199,7 @@ pub enum Settlement {
 }
 
 /// A question as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
     /// Never changes.
     pub id: HitlId,

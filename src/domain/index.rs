@@ -138,7 +138,7 @@ impl Segment {
 }
 
 /// What a search or a deletion is about; all given parts must hold.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Filter {
     /// One of these collections. `Some(vec![])` matches nothing.
     pub collections: Option<Vec<CollectionId>>,
@@ -153,7 +153,7 @@ pub struct Filter {
 }
 
 /// A point that was found.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Hit {
     /// The leaf.
     pub chunk: ChunkId,
@@ -164,7 +164,7 @@ pub struct Hit {
 }
 
 /// How often terms occur in the index, frozen for one generation: the source of idf.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TermStats {
     /// Names the content of the index: another content has another number, the same content the same one.
     pub generation: u64,

@@ -185,7 +185,7 @@ impl TryFrom<u8> for Level {
 }
 
 /// A part of a version's text. `body` stands verbatim at `start..end` of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
     /// `Id::derived(version, "level/no")`.
     pub id: ChunkId,
@@ -212,7 +212,7 @@ pub struct Chunk {
 }
 
 /// A chunk with what a reader needs to place it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Placed {
     /// The chunk.
     pub chunk: Chunk,

@@ -1,6 +1,7 @@
 //! What is remembered beside the messages.
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 
 use super::{
     error::StoreError,
@@ -9,7 +10,7 @@ use super::{
 };
 
 /// A session's note: what its early messages settled, at most 500 characters.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// The text.
     pub body: String,
@@ -21,7 +22,7 @@ pub struct Note {
 pub type EventId = Id<BackgroundEvent>;
 
 /// Something that ended while nobody looked, told once.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackgroundEvent {
     /// Never changes.
     pub id: EventId,

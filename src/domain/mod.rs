@@ -14,6 +14,7 @@ pub mod knowledge;
 pub mod memory;
 pub mod model;
 pub mod problem;
+pub mod recording;
 pub mod run;
 pub mod segment;
 pub mod time;

@@ -125,7 +125,7 @@ impl std::ops::AddAssign for Usage {
 }
 
 /// What a model says, piece by piece. A stream ends with `End` exactly once; ending without it is an error.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ModelEvent {
     /// A piece of the answer.
     Text(String),

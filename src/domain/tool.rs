@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
@@ -91,7 +92,7 @@ impl Markers {
 }
 
 /// What a call came to.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ToolOutcome {
     /// What the model reads. Never empty.
     pub text: String,

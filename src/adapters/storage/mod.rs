@@ -8,6 +8,7 @@ mod documents;
 mod jobs;
 mod memory;
 mod open;
+mod recordings;
 mod sql;
 mod users;
 mod writer;

@@ -153,7 +153,7 @@ pub struct Idempotency {
 }
 
 /// A turn that was accepted.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Accepted {
     /// The session, after the claim.
     pub session: Session,

@@ -1,0 +1,10 @@
+-- What a recorded run began with and told; what its ports answered is in replies. Both go with the run.
+
+create table recordings (
+  run_id text collate "C" primary key references runs (id) on delete cascade,
+  head jsonb not null,
+  frames bytea not null,
+  expires_at bigint not null);
+create index recordings_expiry on recordings (expires_at);
+
+update meta set value = '3' where key = 'layout';
