@@ -21,10 +21,11 @@ const IO: &[&str] =
 
 /// Modules of `src/services` and the siblings that each may import.
 const SERVICES: &[(&str, &[&str])] = &[
-    ("eval", &["chat", "agent", "memory", "retrieval"]),
-    ("chat", &["agent", "memory", "retrieval"]),
+    ("eval", &["chat", "agent", "memory", "record", "retrieval"]),
+    ("chat", &["agent", "memory", "record", "retrieval"]),
     ("agent", &[]),
     ("memory", &[]),
+    ("record", &[]),
     ("retrieval", &[]),
     ("ingest", &[]),
     ("auth", &[]),

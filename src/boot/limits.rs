@@ -3,9 +3,9 @@
 use super::BootError;
 use crate::{
     adapters::extract::Limits as ExtractLimits,
-    config::{Config, OnBusy},
+    config::{Config, OnBusy, Recorded},
     http,
-    services::{chat::ChatConfig, ingest::WorkerConfig, retrieval::RetrievalConfig},
+    services::{chat::ChatConfig, ingest::WorkerConfig, record::Keeping, retrieval::RetrievalConfig},
 };
 
 pub(super) fn refuse_unsupported(config: &Config) -> Result<(), BootError> {
@@ -57,6 +57,14 @@ pub(super) fn retrieval(config: &Config) -> RetrievalConfig {
     }
 }
 
+pub(super) fn keeping(config: &Config) -> Keeping {
+    Keeping {
+        records: config.record.runs == Recorded::On,
+        limit: usize::try_from(config.record.size_limit).unwrap_or(usize::MAX),
+        retention: config.record.retention,
+    }
+}
+
 pub(super) fn worker(config: &Config, node: &str, boot: &str) -> WorkerConfig {
     WorkerConfig { workers: config.ingest.workers, ..WorkerConfig::new(format!("{node}:{boot}")) }
 }
@@ -86,6 +94,7 @@ mod tests {
         let config = Layers::default().load().unwrap().config;
         assert_eq!(chat(&config, "node", "boot"), ChatConfig::new("node", "boot"));
         assert_eq!(retrieval(&config), RetrievalConfig::default());
+        assert_eq!(keeping(&config), Keeping::default());
         assert_eq!(worker(&config, "node", "boot"), WorkerConfig::new("node:boot"));
         assert_eq!(extraction(&config), ExtractLimits::default());
         assert_eq!(http(&config), http::Limits::default());

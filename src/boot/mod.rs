@@ -50,6 +50,9 @@ use crate::{
         chat::{Chat, ChatPorts},
         eval,
         ingest::{Ingest, Ports},
+        record::{
+            self, Recorder, TapedChats, TapedClock, TapedDocuments, TapedEmbedder, TapedIndex, TapedMemory, TapedModel,
+        },
         retrieval::{Judges, KnowledgeTool, Retrieval, search::Search},
     },
     telemetry::Metrics,
@@ -204,10 +207,13 @@ impl Node {
             },
             limits::worker(config, &node, &boot),
         );
+        // What turns ask is asked through a tape; without a turn that records or plays, it only passes.
+        let (read, told) = (TapedDocuments::over(Arc::clone(&documents)), TapedClock::over(Arc::clone(&clock)));
+        let (fast, grade) = (fast.map(TapedModel::fast), grade.map(TapedModel::grade));
         let retrieval = Arc::new(Retrieval {
-            search: Search::new(Arc::clone(&index), Arc::clone(&embedder)),
-            documents: Arc::clone(&documents),
-            clock: Arc::clone(&clock),
+            search: Search::new(TapedIndex::over(Arc::clone(&index)), TapedEmbedder::over(Arc::clone(&embedder))),
+            documents: Arc::clone(&read),
+            clock: Arc::clone(&told),
             reranker: None,
             fast: fast.clone(),
             grade,
@@ -216,15 +222,17 @@ impl Node {
         });
         let chat = Chat::new(
             ChatPorts {
-                chats: store.clone(),
+                chats: TapedChats::over(store.clone()),
                 history: store.clone(),
-                memory: store.clone(),
-                documents: Arc::clone(&documents),
-                clock: Arc::clone(&clock),
-                chat_model: Arc::clone(&chat_model),
+                memory: TapedMemory::over(store.clone()),
+                documents: read,
+                clock: told,
+                chat_model: TapedModel::chat(Arc::clone(&chat_model)),
                 fast,
                 retrieval: Arc::clone(&retrieval),
+                // Over ports that are recorded. A tool that asks elsewhere is to stand in a `TapedTool`.
                 tools: Registry::new(vec![Arc::new(KnowledgeTool::new(Arc::clone(&retrieval)))]),
+                recorder: Recorder::new(store.clone(), store.clone(), Arc::clone(&clock), limits::keeping(config)),
             },
             limits::chat(config, &node, &boot),
         );
@@ -237,6 +245,12 @@ impl Node {
                 upkeep.settle();
             }
         }));
+        let (recordings, now) = (store.clone(), Arc::clone(&clock));
+        tasks.spawn(
+            stop.clone().run_until_cancelled_owned(async move {
+                match record::tend(recordings.as_ref(), now.as_ref()).await {}
+            }),
+        );
         tasks.close();
 
         let probe = Probe {

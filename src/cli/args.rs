@@ -2,7 +2,10 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
-use askback::config::{SETTINGS, Setting};
+use askback::{
+    config::{SETTINGS, Setting},
+    domain::id::RunId,
+};
 use clap::{Arg, ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 /// Answers questions from your documents with citations, and asks back when a question is ambiguous.
@@ -48,6 +51,12 @@ pub(crate) enum Command {
     User(UserCommand),
     /// Bring the database to the layout of this version (serve does so itself)
     Migrate,
+    /// Run a recorded turn again and show what differs
+    #[command(
+        after_help = "Examples:\n  askback replay 0198c5b2-0000-7000-8000-000000000000\n  askback replay 0198c5b2-0000-7000-8000-000000000000 --live\n\n\
+                            Turns are recorded while record.runs is on. Exit codes: 0 the same, 1 different, 2 it cannot be replayed."
+    )]
+    Replay(Replay),
     /// Measure quality on evaluation sets
     #[command(subcommand)]
     Eval(EvalCommand),
@@ -91,6 +100,20 @@ pub(crate) struct Ask {
     /// Continue this conversation
     #[arg(long, value_name = "NAME")]
     pub(crate) session: Option<String>,
+}
+
+/// What to run again.
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// The run: `run_id` of its result
+    #[arg(value_name = "RUN")]
+    pub(crate) run: RunId,
+    /// Call the models again and search the documents again, and show how the answer differs
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// As JSON: {run_id, live, equal, status, route, answer, events: [{event, kind, at, recorded, now}], calls}
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// About accounts.

@@ -8,6 +8,7 @@ mod eval;
 mod ingest;
 mod link;
 mod output;
+mod replay;
 mod runtime;
 mod serve;
 mod user;
@@ -101,6 +102,7 @@ fn dispatch(invocation: Invocation) -> Result<(), Failure> {
             Ok(output::line("the database has the layout of this version")?)
         }),
         Command::Doctor { json } => runtime::run(load()?, true, move |config| doctor::run(config, json)),
+        Command::Replay(replay) => runtime::run(load()?, true, |config| replay::run(config, replay)),
         Command::Eval(command) => runtime::run(load()?, true, |config| eval::run(config, command)),
         Command::Config(command) => config::run(&command, load),
     }

@@ -53,6 +53,8 @@ pub struct Config {
     pub turn: Turn,
     /// Asking back.
     pub hitl: Hitl,
+    /// Recordings of turns.
+    pub record: Record,
     /// Reading documents.
     pub ingest: Ingest,
     /// The log.

@@ -228,6 +228,27 @@ pub struct Hitl {
     pub ask_cost: f32,
 }
 
+/// `[record]`
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config::settings explains every key")]
+pub struct Record {
+    pub runs: Recorded,
+    #[serde(rename = "retention_days", deserialize_with = "days")]
+    pub retention: Duration,
+    /// Bytes.
+    pub size_limit: u64,
+}
+
+/// `record.runs`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "config::settings explains every key")]
+pub enum Recorded {
+    Off,
+    On,
+}
+
 /// `[ingest]`
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]

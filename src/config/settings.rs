@@ -328,6 +328,28 @@ pub const SETTINGS: &[Setting] = &[
         "What asking costs beside a wrong silent choice, 0 … 1: a higher number asks back less often.",
     ),
     row(
+        "record.runs",
+        "ASKBACK_RECORD",
+        Choice(&["off", "on"]),
+        Some("off"),
+        "Whether what models, tools and documents answered in a turn is kept, for askback replay. Off, because it keeps what \
+         users and documents say a second time; deleting a session deletes it.",
+    ),
+    row(
+        "record.retention_days",
+        "ASKBACK_RECORD_DAYS",
+        Count { min: 1, max: 365 },
+        Some("7"),
+        "How long a recording is kept.",
+    ),
+    row(
+        "record.size_limit",
+        "ASKBACK_RECORD_LIMIT",
+        Bytes { min: 1 << 16, max: 1 << 28 },
+        Some("4 MiB"),
+        "Largest recording of one turn; a turn that comes to more cannot be replayed.",
+    ),
+    row(
         "ingest.upload_limit",
         "ASKBACK_UPLOAD_LIMIT",
         Bytes { min: 1 << 10, max: 1 << 34 },

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
     chat::TurnRequest,
@@ -80,4 +81,49 @@ pub trait RecordingStore: Send + Sync {
     async fn recording(&self, run: RunId) -> Result<Option<Recording>, StoreError>;
     /// Removes at most `limit` recordings that have expired by `now`, the oldest first; gives how many it removed.
     async fn forget(&self, now: Millis, limit: i64) -> Result<u64, StoreError>;
+}
+
+/// What running a recorded turn again came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Replay {
+    /// The run that was recorded.
+    pub run_id: RunId,
+    /// Whether the models were called again.
+    pub live: bool,
+    /// Whether it came to the same: the same events or, live, the same end, route and answer.
+    pub equal: bool,
+    /// Both ends.
+    pub status: Change,
+    /// What retrieval decided, if it ran.
+    pub route: Change,
+    /// The answers as a line diff: `-` recorded, `+` now, two spaces where they agree. Empty: they are equal.
+    pub answer: Vec<String>,
+    /// How the events differ; the first hundred differences. Live, events differ always: none are told.
+    pub events: Vec<Difference>,
+    /// What the turn asked its ports otherwise than recorded. That alone is no difference.
+    pub calls: Vec<String>,
+}
+
+/// A value then and now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Change {
+    /// As recorded.
+    pub recorded: Option<String>,
+    /// Now.
+    pub now: Option<String>,
+}
+
+/// A place at which an event differs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Difference {
+    /// Which event, from 1, pieces of one text counted as one.
+    pub event: usize,
+    /// Its type.
+    pub kind: String,
+    /// Where in it, as a JSON pointer.
+    pub at: String,
+    /// As recorded; null: there was none.
+    pub recorded: Value,
+    /// Now; null: there is none.
+    pub now: Value,
 }

@@ -13,7 +13,11 @@ use crate::{
         error::{ExtractError, StoreError, TurnError},
         problem::{FieldError, Problem},
     },
-    services::{auth::AuthError, chat::StartError, ingest::IngestError},
+    services::{
+        auth::AuthError,
+        chat::{ReplayError, StartError},
+        ingest::IngestError,
+    },
 };
 
 /// What a handler fails with.
@@ -180,6 +184,21 @@ impl From<StartError> for ApiError {
             StartError::Refused(refused) => refused.into(),
             StartError::Overloaded { retry_after } => Self::overloaded().retry_after(retry_after),
             StartError::Internal => Self::internal("accepting a turn panicked"),
+        }
+    }
+}
+
+impl From<ReplayError> for ApiError {
+    fn from(error: ReplayError) -> Self {
+        let told = error.to_string();
+        match error {
+            ReplayError::NotFound => Self::new(404, "not_found", told),
+            ReplayError::NotRecorded => Self::new(409, "not_recorded", told),
+            ReplayError::Incomplete => Self::new(409, "recording_incomplete", told),
+            ReplayError::OtherForm(_) | ReplayError::EndedFromOutside(_) => Self::new(409, "not_replayable", told),
+            ReplayError::Busy => Self::overloaded(),
+            ReplayError::Start(error) => error.into(),
+            ReplayError::Store(error) => error.into(),
         }
     }
 }

@@ -77,6 +77,7 @@ fn admin() -> Routes {
         .routes(routes!(jobs::deletion))
         .routes(routes!(collections::list, collections::create))
         .routes(routes!(collections::update))
+        .routes(routes!(runs::replay))
 }
 
 /// The whole API over `app`.

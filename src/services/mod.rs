@@ -1,5 +1,5 @@
 //! What askback does, in terms of the domain and its ports. Siblings are imported only in the order
-//! eval -> chat -> {agent, memory, retrieval}; ingest and auth stand alone.
+//! eval -> chat -> {agent, memory, record, retrieval}; ingest and auth stand alone.
 
 pub mod agent;
 pub mod auth;
@@ -7,4 +7,5 @@ pub mod chat;
 pub mod eval;
 pub mod ingest;
 pub mod memory;
+pub mod record;
 pub mod retrieval;

@@ -9,7 +9,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::process::Server;
+use crate::support::{
+    fake_openai::{FakeOpenAi, Reply},
+    process::Server,
+};
 
 /// The binary with nothing in its environment but where the data is, at work in `folder`.
 fn askback(folder: &Path) -> Command {
@@ -170,6 +173,60 @@ fn a_question_asked_back_is_numbered_and_the_next_ask_answers_it() {
     assert!(answer["response"].as_str().unwrap().contains(second.0), "{answer:#}");
     let cited: Vec<_> = answer["citations"].as_array().unwrap().iter().map(|citation| &citation["filename"]).collect();
     assert!(!cited.is_empty() && cited.iter().all(|filename| **filename == second.1), "{answer:#}");
+}
+
+#[test]
+fn a_recorded_run_is_replayed() {
+    let folder = documents();
+    let run = |words: &[&str], record: &str| {
+        texts(&askback(folder.path()).args(words).env("ASKBACK_RECORD", record).output().expect("it starts"))
+    };
+    let ask = |record: &str| -> String {
+        let (code, out, err) = run(&["ask", "--new", "--json", "What does a lost badge cost?"], record);
+        assert_eq!(code, 0, "{err}");
+        serde_json::from_str::<Value>(&out).unwrap()["run_id"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(run(&["ingest", "docs/badge.md"], "off").0, 0);
+    let (unrecorded, recorded) = (ask("off"), ask("on"));
+    let same = (0, "the same events\n".to_owned(), String::new());
+    assert_eq!(run(&["replay", &recorded], "off"), same);
+    assert_eq!(run(&["replay", &recorded, "--live"], "off").0, 0);
+
+    for (run_id, why) in
+        [(unrecorded.as_str(), "has no recording"), ("01890000-0000-7000-8000-000000000000", "no such run")]
+    {
+        let (code, out, err) = run(&["replay", run_id], "off");
+        assert_eq!((code, out.as_str()), (2, ""));
+        assert!(err.contains(why), "{err}");
+    }
+
+    // The recording outlives what it was made from; live, today's documents count.
+    std::fs::write(folder.path().join("docs/badge.md"), "# Badges\n\nA lost badge costs 40 dollars to replace.\n")
+        .unwrap();
+    assert_eq!(run(&["ingest", "docs/badge.md"], "off").0, 0);
+    assert_eq!(run(&["replay", &recorded], "off"), same);
+    let (code, out, _) = run(&["replay", &recorded, "--live", "--json"], "off");
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &told["equal"]), (1, &json!(false)));
+    let lines = told["answer"].to_string();
+    assert!(lines.contains("- A lost badge costs 25") && lines.contains("+ A lost badge costs 40"), "{lines}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_key_is_in_a_recording() {
+    const KEY: &str = "sk-this-must-not-be-kept";
+    let folder = documents();
+    let llm = FakeOpenAi::start(vec![Reply::says(&["Hello."])]).await;
+    let mut ask = askback(folder.path());
+    ask.args(["ask", "--json", "Hello"]).env("ASKBACK_RECORD", "on").env("ASKBACK_LLM_API_KEY", KEY);
+    let result = json_of(ask.env("ASKBACK_LLM_BASE_URL", &llm.base_url).env("ASKBACK_MODEL", "scripted"));
+    let replayed = askback(folder.path()).args(["replay", result["run_id"].as_str().unwrap()]).output().unwrap();
+    assert_eq!(texts(&replayed).0, 0, "without any model");
+    for entry in std::fs::read_dir(folder.path().join("var")).unwrap() {
+        let path = entry.unwrap().path();
+        let Ok(bytes) = std::fs::read(&path) else { continue };
+        assert!(!bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()), "{}", path.display());
+    }
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod http;
 mod ingest;
 mod llm;
 mod postgres;
+mod replay;
 mod retrieval;
 mod stop;
 mod support;

@@ -81,8 +81,7 @@ impl RecordingStore for Storage {
 
 async fn keep(tx: &mut Tx, recording: Recording, expires_at: Millis) -> Result<(), StoreError> {
     let run = recording.run;
-    let kept =
-        Sql::new(KEEP).bind(run).json(&recording.head).bind(recording.frames).bind(expires_at).run(tx).await?;
+    let kept = Sql::new(KEEP).bind(run).json(&recording.head).bind(recording.frames).bind(expires_at).run(tx).await?;
     if kept == 0 {
         return Ok(());
     }

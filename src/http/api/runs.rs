@@ -12,6 +12,7 @@ use crate::{
         event::TurnEvent,
         id::RunId,
         problem::Problem,
+        recording::Replay,
         run::{Run, RunStatus},
         time::Rfc3339,
     },
@@ -117,6 +118,35 @@ pub(in crate::http) async fn stop(
     IdPath(id): IdPath<Run>,
 ) -> Result<axum::Json<RunView>> {
     Ok(axum::Json(app.chat.stop(user.id, id).await?.into()))
+}
+
+/// How a run is to be played.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(in crate::http) struct ReplayQuery {
+    /// Whether models are called again and documents searched again.
+    #[serde(default)]
+    live: bool,
+}
+
+/// Runs a recorded turn again, on what its models, tools and documents answered then, and tells what differs. Any user's:
+/// recording is the operator's decision. Nothing of it reaches the conversation.
+#[utoipa::path(
+    post, path = "/runs/{run_id}/replay", tag = "Runs", params(("run_id" = String, Path), ReplayQuery),
+    responses(
+        (status = 200, body = Replay),
+        (status = 404, description = "`not_found`"),
+        (status = 409, description = "`not_recorded`, `recording_incomplete`, `not_replayable`"),
+        (status = 503, description = "`overloaded`"),
+    )
+)]
+pub(in crate::http) async fn replay(
+    State(app): State<Arc<App>>,
+    IdPath(id): IdPath<Run>,
+    Query(query): Query<ReplayQuery>,
+) -> Result<axum::Json<Replay>> {
+    Ok(axum::Json(app.chat.replay(id, query.live).await?))
 }
 
 fn after(headers: &HeaderMap, query: Option<&str>) -> Result<u64> {

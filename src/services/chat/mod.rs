@@ -16,6 +16,7 @@ mod labels;
 mod late;
 mod live;
 mod recover;
+mod replay;
 pub mod reply;
 mod resume;
 mod runs;
@@ -38,6 +39,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub use self::{
     frame::Frame,
     history::Pieces,
+    replay::ReplayError,
     runs::RunState,
     sessions::Conversation,
     watch::{Turn, Watch},
@@ -54,7 +56,11 @@ use crate::{
         time::Clock,
         user::User,
     },
-    services::{agent::registry::Registry, retrieval::Retrieval},
+    services::{
+        agent::registry::Registry,
+        record::{Opening, Recorder},
+        retrieval::Retrieval,
+    },
 };
 
 /// How long the store may take, at shutdown, for what is still to be written.
@@ -80,6 +86,8 @@ pub struct ChatPorts {
     pub retrieval: Arc<Retrieval>,
     /// What the agent may do; the knowledge tool over `retrieval` among it.
     pub tools: Registry,
+    /// Records turns and finds their recordings.
+    pub recorder: Recorder,
 }
 
 /// Bounds and names of the chat service.
@@ -241,9 +249,22 @@ impl Chat {
             return Err(StartError::Overloaded { retry_after: Duration::from_secs(2) });
         };
         let (reply, accepted) = oneshot::channel();
-        self.inner.tasks.spawn(Arc::clone(&self.inner).turn(submission, reply, permit));
+        let opening = self.opening(&submission);
+        let turn = Arc::clone(&self.inner).turn(submission, reply, permit);
+        self.inner.tasks.spawn(self.inner.ports.recorder.clone().turn(opening, turn));
         // The sender is dropped without an answer only when accepting panicked.
         accepted.await.unwrap_or(Err(StartError::Internal))
+    }
+
+    fn opening(&self, submission: &Submission) -> Opening {
+        let request = submission.request.clone();
+        Opening {
+            user: submission.user.id,
+            role: submission.user.role,
+            session_name: submission.session_name.clone(),
+            model: request.model.clone().unwrap_or_else(|| self.inner.ports.chat_model.name().to_owned()),
+            request,
+        }
     }
 
     /// What can be seen without the store.

@@ -34,6 +34,7 @@ use askback::{
         auth::{Accounts, AuthConfig, Hashing, SigningSecret, new_signing_secret},
         chat::{Chat, ChatConfig, ChatPorts},
         ingest::{Ingest, Ports, WorkerConfig},
+        record::{Keeping, Recorder},
         retrieval::{Judges, KnowledgeTool, Retrieval, RetrievalConfig, search::Search},
     },
 };
@@ -173,6 +174,7 @@ impl TestApp {
                 fast: None,
                 retrieval: retrieval.clone(),
                 tools: Registry::new(vec![Arc::new(KnowledgeTool::new(retrieval.clone()))]),
+                recorder: Recorder::new(store.clone(), store.clone(), port.clone(), Keeping::default()),
             },
             ChatConfig { max_running: setup.max_running, ..ChatConfig::new("test", "1") },
         );

@@ -21,6 +21,7 @@ use askback::{
     services::{
         agent::registry::Registry,
         chat::{Chat, ChatConfig, ChatPorts, Frame, StartError, Submission, Turn},
+        record::{Keeping, Recorder, TapedChats, TapedClock, TapedDocuments, TapedMemory, TapedModel, TapedTool},
         retrieval::{KnowledgeTool, Retrieval},
     },
 };
@@ -198,6 +199,7 @@ pub struct Harness {
     retrieval: Arc<Retrieval>,
     tool: Arc<dyn Tool>,
     fast: Option<Arc<dyn ChatModel>>,
+    keeping: Keeping,
 }
 
 /// What a harness is put together from.
@@ -212,6 +214,7 @@ struct Parts {
     tool: Arc<dyn Tool>,
     fast: Option<Arc<dyn ChatModel>>,
     faults: Faults,
+    keeping: Keeping,
 }
 
 fn as_port(clock: &Arc<TestClock>) -> Arc<dyn Clock> {
@@ -244,9 +247,10 @@ impl Harness {
         };
         store.add_user(&user, &user.name).await.unwrap();
         let retrieval = knowledge::empty(&store, &as_port(&clock));
-        let tool = Arc::clone(&search) as Arc<dyn Tool>;
+        let tool = TapedTool::over(Arc::clone(&search) as Arc<dyn Tool>);
         let faults = Faults::default();
-        let parts = Parts { store, folder, clock, user, model, search, retrieval, tool, fast: None, faults };
+        let keeping = Keeping::default();
+        let parts = Parts { store, folder, clock, user, model, search, retrieval, tool, fast: None, faults, keeping };
         Self::over(parts, "boot1", change)
     }
 
@@ -275,6 +279,16 @@ impl Harness {
         Self::over(Parts { fast: Some(fast), ..self.parts() }, "boot1", |_| {})
     }
 
+    /// The same with its turns recorded.
+    pub fn recording(self, keeping: Keeping) -> Self {
+        Self::over(Parts { keeping: Keeping { records: true, ..keeping }, ..self.parts() }, "boot1", |_| {})
+    }
+
+    /// The same with another model.
+    pub fn speaking(self, model: Arc<ScriptedModel>) -> Self {
+        Self::over(Parts { model, ..self.parts() }, "boot1", |_| {})
+    }
+
     fn parts(&self) -> Parts {
         Parts {
             store: self.store.clone(),
@@ -287,23 +301,25 @@ impl Harness {
             tool: Arc::clone(&self.tool),
             fast: self.fast.clone(),
             faults: self.faults.clone(),
+            keeping: self.keeping,
         }
     }
 
     fn over(parts: Parts, boot: &str, change: impl FnOnce(&mut ChatConfig)) -> Self {
-        let Parts { store, folder, clock, user, model, search, retrieval, tool, fast, faults } = parts;
+        let Parts { store, folder, clock, user, model, search, retrieval, tool, fast, faults, keeping } = parts;
         let mut config = ChatConfig::new("node", boot);
         change(&mut config);
         let ports = ChatPorts {
-            chats: Arc::new(FaultyChats { inner: Arc::new(store.clone()), faults: faults.clone() }),
+            chats: TapedChats::over(Arc::new(FaultyChats { inner: Arc::new(store.clone()), faults: faults.clone() })),
             history: Arc::new(store.clone()),
-            memory: Arc::new(store.clone()),
-            documents: Arc::new(store.clone()),
-            clock: as_port(&clock),
-            chat_model: Arc::new(FaultyModel { inner: Arc::clone(&model), faults: faults.clone() }),
-            fast: fast.clone(),
+            memory: TapedMemory::over(Arc::new(store.clone())),
+            documents: TapedDocuments::over(Arc::new(store.clone())),
+            clock: TapedClock::over(as_port(&clock)),
+            chat_model: TapedModel::chat(Arc::new(FaultyModel { inner: Arc::clone(&model), faults: faults.clone() })),
+            fast: fast.clone().map(TapedModel::fast),
             retrieval: Arc::clone(&retrieval),
             tools: Registry::new(vec![Arc::clone(&tool)]),
+            recorder: Recorder::new(Arc::new(store.clone()), Arc::new(store.clone()), as_port(&clock), keeping),
         };
         Self {
             chat: Chat::new(ports, config),
@@ -318,6 +334,7 @@ impl Harness {
             retrieval,
             tool,
             fast,
+            keeping,
         }
     }
 

@@ -20,6 +20,7 @@ use askback::{
     },
     services::{
         ingest::{Ingest, Ports, WorkerConfig},
+        record::{TapedClock, TapedDocuments, TapedEmbedder, TapedIndex},
         retrieval::{Judges, Retrieval, RetrievalConfig, search::Search},
     },
 };
@@ -124,9 +125,9 @@ fn retrieval(
     embedder: Arc<dyn Embedder>,
 ) -> Arc<Retrieval> {
     Arc::new(Retrieval {
-        search: Search::new(index, embedder),
-        documents: Arc::new(store.clone()),
-        clock: Arc::clone(clock),
+        search: Search::new(TapedIndex::over(index), TapedEmbedder::over(embedder)),
+        documents: TapedDocuments::over(Arc::new(store.clone())),
+        clock: TapedClock::over(Arc::clone(clock)),
         reranker: None,
         fast: None,
         grade: None,

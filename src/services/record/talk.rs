@@ -1,0 +1,171 @@
+//! The conversation and the clock, recorded.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{Unrecorded, tape, tape::Turned, through};
+use crate::domain::{
+    chat::{Accept, Accepted, ChatStore, Finish, HitlMove, Message, Refused, Session},
+    error::StoreError,
+    hitl::Pending,
+    id::{HitlId, MessageId, RunId, SessionId, UserId},
+    memory::{BackgroundEvent, MemoryStore, Note},
+    run::{FrameBatch, Orphan, Run},
+    time::{Clock, Millis},
+};
+
+/// Conversations, as turns read them. Beginnings and ends of turns tell the tape what it is a recording of.
+pub struct TapedChats(Arc<dyn ChatStore>);
+
+impl TapedChats {
+    /// Over `inner`.
+    #[must_use]
+    pub fn over(inner: Arc<dyn ChatStore>) -> Arc<dyn ChatStore> {
+        Arc::new(Self(inner))
+    }
+}
+
+#[async_trait]
+impl ChatStore for TapedChats {
+    async fn accept(&self, accept: &Accept) -> Result<Accepted, Refused> {
+        let Some(tape) = tape() else { return self.0.accept(accept).await };
+        // Each turn accepts once, and under ids of its own.
+        match tape.turn("chats.accept", &()) {
+            Turned::Through => self.0.accept(accept).await,
+            Turned::Note(note) => {
+                let accepted = self.0.accept(accept).await?;
+                tape.accepted(accept.run);
+                tape.weighs(&accepted.text);
+                note.answered(&accepted);
+                Ok(accepted)
+            }
+            Turned::Played(accepted) => Ok(accepted),
+            Turned::Cut | Turned::Missing => Err(Refused::Store(StoreError::unrecorded())),
+        }
+    }
+
+    async fn log(&self, batches: &[FrameBatch]) -> Result<Vec<RunId>, StoreError> {
+        self.0.log(batches).await
+    }
+
+    async fn finish(&self, finish: &Finish) -> Result<(), StoreError> {
+        self.0.finish(finish).await?;
+        if let Some(tape) = tape() {
+            tape.ended(finish.status, finish.error.as_ref().map(|problem| problem.code.clone()));
+        }
+        Ok(())
+    }
+
+    async fn beat_process(&self, id: &str, boot: &str, until: Millis) -> Result<(), StoreError> {
+        self.0.beat_process(id, boot, until).await
+    }
+
+    async fn orphans(&self, now: Millis) -> Result<Vec<Orphan>, StoreError> {
+        self.0.orphans(now).await
+    }
+
+    async fn run(&self, user: UserId, run: RunId) -> Result<Run, StoreError> {
+        self.0.run(user, run).await
+    }
+
+    async fn frames(&self, run: RunId, after: u64, limit: i64) -> Result<Vec<FrameBatch>, StoreError> {
+        self.0.frames(run, after, limit).await
+    }
+
+    async fn request_stop(&self, user: UserId, run: RunId, now: Millis) -> Result<Run, StoreError> {
+        self.0.request_stop(user, run, now).await
+    }
+
+    async fn stops(&self, owner: &str) -> Result<Vec<RunId>, StoreError> {
+        self.0.stops(owner).await
+    }
+
+    async fn sessions(
+        &self,
+        user: UserId,
+        after: Option<(Millis, SessionId)>,
+        limit: i64,
+    ) -> Result<Vec<Session>, StoreError> {
+        self.0.sessions(user, after, limit).await
+    }
+
+    async fn session(&self, user: UserId, name: &str) -> Result<Session, StoreError> {
+        self.0.session(user, name).await
+    }
+
+    async fn delete_session(&self, user: UserId, name: &str) -> Result<(), StoreError> {
+        self.0.delete_session(user, name).await
+    }
+
+    async fn branch(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Message>, StoreError> {
+        through("chats.branch", &(session, leaf, limit), self.0.branch(session, leaf, limit)).await
+    }
+
+    async fn message(&self, user: UserId, id: MessageId) -> Result<Message, StoreError> {
+        through("chats.message", &(user, id), self.0.message(user, id)).await
+    }
+
+    async fn pending(&self, user: UserId, id: HitlId) -> Result<(Pending, Vec<HitlMove>), StoreError> {
+        self.0.pending(user, id).await
+    }
+}
+
+/// Notes and events, as turns read them. What plays changes neither.
+pub struct TapedMemory(Arc<dyn MemoryStore>);
+
+impl TapedMemory {
+    /// Over `inner`.
+    #[must_use]
+    pub fn over(inner: Arc<dyn MemoryStore>) -> Arc<dyn MemoryStore> {
+        Arc::new(Self(inner))
+    }
+}
+
+#[async_trait]
+impl MemoryStore for TapedMemory {
+    async fn note(&self, session: SessionId) -> Result<Option<Note>, StoreError> {
+        through("memory.note", &session, self.0.note(session)).await
+    }
+
+    async fn put_note(
+        &self,
+        session: SessionId,
+        note: &Note,
+        before: Option<i64>,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        if tape().is_some_and(|tape| tape.plays()) {
+            return Ok(false);
+        }
+        self.0.put_note(session, note, before, now).await
+    }
+
+    async fn untold(&self, user: UserId, limit: i64) -> Result<Vec<BackgroundEvent>, StoreError> {
+        through("memory.untold", &(user, limit), self.0.untold(user, limit)).await
+    }
+
+    async fn add_event(&self, event: &BackgroundEvent) -> Result<(), StoreError> {
+        if tape().is_some_and(|tape| tape.plays()) {
+            return Ok(());
+        }
+        self.0.add_event(event).await
+    }
+}
+
+/// A clock that stands still at the recorded time while everything is played.
+pub struct TapedClock(Arc<dyn Clock>);
+
+impl TapedClock {
+    /// Over `inner`.
+    #[must_use]
+    pub fn over(inner: Arc<dyn Clock>) -> Arc<dyn Clock> {
+        Arc::new(Self(inner))
+    }
+}
+
+impl Clock for TapedClock {
+    fn now(&self) -> Millis {
+        tape().and_then(|tape| tape.at()).unwrap_or_else(|| self.0.now())
+    }
+}
