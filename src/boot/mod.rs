@@ -31,7 +31,7 @@ use crate::{
         storage::{Engine, OpenError, Options, Storage},
         vector::embedded::EmbeddedIndex,
     },
-    config::{Config, OnDisconnect},
+    config::{Config, OnBusy, OnDisconnect},
     domain::{
         chat,
         error::{EngineError, StoreError},
@@ -223,6 +223,7 @@ impl Node {
         let chat = Chat::new(
             ChatPorts {
                 chats: TapedChats::over(store.clone()),
+                queue: store.clone(),
                 history: store.clone(),
                 memory: TapedMemory::over(store.clone()),
                 documents: read,
@@ -264,6 +265,11 @@ impl Node {
         let app = Arc::new(App {
             accounts,
             chat,
+            on_busy: match config.turn.on_busy {
+                OnBusy::Reject => chat::OnBusy::Reject,
+                OnBusy::Enqueue => chat::OnBusy::Enqueue,
+                OnBusy::Interrupt => chat::OnBusy::Interrupt,
+            },
             on_disconnect: match config.turn.on_disconnect {
                 OnDisconnect::Continue => chat::OnDisconnect::Continue,
                 OnDisconnect::Cancel => chat::OnDisconnect::Cancel,

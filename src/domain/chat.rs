@@ -1,12 +1,13 @@
 //! Conversations: sessions, messages, a turn's request and end, and the port that keeps them.
 
 mod history;
+mod queue;
 mod store;
 mod turn;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::{history::*, store::*, turn::*};
+pub use self::{history::*, queue::*, store::*, turn::*};
 use super::{
     event::CallView,
     hitl::Pending,

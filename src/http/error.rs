@@ -212,6 +212,13 @@ impl From<Refused> for ApiError {
                 problem.run_id = Some(run.to_string());
                 problem.into()
             }
+            Refused::QueueFull => {
+                Self::new(429, "queue_full", "As many turns wait in this session as may. Wait for some of them to end.")
+                    .retry_after(Duration::from_secs(5))
+            }
+            Refused::Overloaded => Self::overloaded(),
+            // The service starts a turn of a session that is free.
+            Refused::Idle => Self::internal("a free session was taken for a busy one"),
             Refused::NotFound => Self::not_found(),
             Refused::WrongMessage(why) => Self::field("message_id", why),
             Refused::NotContinuable(why) => Self::new(422, "not_continuable", format!("Nothing can be added: {why}.")),

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     domain::{
-        chat::OnDisconnect,
+        chat::{OnBusy, OnDisconnect},
         extract::Extractor,
         knowledge::{BlobStore, DocumentStore},
         time::Clock,
@@ -24,6 +24,8 @@ pub struct App {
     pub accounts: Accounts,
     /// Turns, runs and sessions.
     pub chat: Chat,
+    /// What a turn does when its session is busy, when the request does not say.
+    pub on_busy: OnBusy,
     /// What becomes of a turn whose watchers left, when the request does not say.
     pub on_disconnect: OnDisconnect,
     /// Finds passages without a model.

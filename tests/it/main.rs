@@ -19,6 +19,7 @@ mod http;
 mod ingest;
 mod llm;
 mod postgres;
+mod queue;
 mod replay;
 mod retrieval;
 mod stop;

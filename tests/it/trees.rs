@@ -151,7 +151,7 @@ async fn what_cannot_be_continued_is_refused(test: &mut TestStore) {
     harness.ask("Bye").await;
     let asked = harness.ask("How long is the warranty?").await;
     let before = harness.history().await;
-    for message in [first.message_id.unwrap(), asked.message_id.unwrap(), asked.user_message_id] {
+    for message in [first.message_id.unwrap(), asked.message_id.unwrap(), asked.user_message_id.unwrap()] {
         let refused = harness.from(RunKind::Continue(message), "").await.map(|_| ()).unwrap_err();
         assert!(matches!(refused, StartError::Refused(Refused::NotContinuable(_))), "{refused:?}");
     }
@@ -175,7 +175,7 @@ async fn another_answer_stands_beside_the_first(test: &mut TestStore) {
     assert_eq!(harness.model.seen()[1].model.as_deref(), Some("other"));
     assert_eq!(harness.history().await, ["Human: Say a number. (completed)", "Ai: Two. (completed)"]);
     let stored = harness.store.message(harness.user.id, second.message_id.unwrap()).await.unwrap();
-    assert_eq!((stored.siblings, stored.parent), ((1, 2), Some(first.user_message_id)));
+    assert_eq!((stored.siblings, stored.parent), ((1, 2), first.user_message_id));
     let kept = harness.store.message(harness.user.id, first.message_id.unwrap()).await.unwrap();
     assert_eq!((kept.content.as_str(), kept.siblings), ("One.", (0, 2)));
     assert_eq!(harness.store.session(harness.user.id, "s1").await.unwrap().message_count, 3);
@@ -207,7 +207,7 @@ async fn a_message_without_an_answer_gets_one(test: &mut TestStore) {
     harness.start("When?").await.unwrap().finish().await.unwrap_err();
     let question = last_id(&harness).await;
     let result = harness.from(RunKind::Regenerate(question), "").await.unwrap().finish().await.unwrap();
-    assert_eq!((result.response.as_str(), result.user_message_id), ("Now.", question));
+    assert_eq!((result.response.as_str(), result.user_message_id), ("Now.", Some(question)));
     assert_eq!(harness.history().await, ["Human: When? (completed)", "Ai: Now. (completed)"]);
 }
 
@@ -216,13 +216,18 @@ async fn another_wording_stands_beside_the_first(test: &mut TestStore) {
     let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
     let root = harness.ask("Say a number.").await;
     harness.ask("Another.").await;
-    let edited =
-        harness.from(RunKind::Edit(root.user_message_id), "Say a word.").await.unwrap().finish().await.unwrap();
+    let edited = harness
+        .from(RunKind::Edit(root.user_message_id.unwrap()), "Say a word.")
+        .await
+        .unwrap()
+        .finish()
+        .await
+        .unwrap();
     assert_eq!((edited.response.as_str(), edited.parent_id), ("Three.", None));
     assert_eq!(harness.history().await, ["Human: Say a word. (completed)", "Ai: Three. (completed)"]);
-    let stored = harness.store.message(harness.user.id, edited.user_message_id).await.unwrap();
+    let stored = harness.store.message(harness.user.id, edited.user_message_id.unwrap()).await.unwrap();
     assert_eq!(stored.siblings, (1, 2));
-    let kept = harness.store.message(harness.user.id, root.user_message_id).await.unwrap();
+    let kept = harness.store.message(harness.user.id, root.user_message_id.unwrap()).await.unwrap();
     assert_eq!((kept.content.as_str(), kept.siblings), ("Say a number.", (0, 2)));
     let seen = harness.model.seen().pop().unwrap();
     assert_eq!(seen.messages.len(), 2, "nothing of the other branch is told: {:?}", seen.messages);
@@ -257,12 +262,12 @@ async fn another_wording_of_a_reply_resumes_the_question_again(test: &mut TestSt
     let view = harness.ask("How long is the warranty?").await.hitl.unwrap();
     let first = harness.ask("Aurora X1").await;
     assert_eq!(first.citations[0].filename, "aurora-x1.md");
-    let wording = harness.from(RunKind::Edit(first.user_message_id), "the Borealis").await.unwrap();
+    let wording = harness.from(RunKind::Edit(first.user_message_id.unwrap()), "the Borealis").await.unwrap();
     let second = wording.finish().await.unwrap();
     assert_eq!(second.citations[0].filename, "borealis-z9.md");
     assert!(second.rag_trace.unwrap().hitl_resumed);
     let (pending, moves) = harness.store.pending(harness.user.id, view.id).await.unwrap();
-    assert_eq!((pending.status, pending.answered_by), (HitlStatus::Answered, Some(first.user_message_id)));
+    assert_eq!((pending.status, pending.answered_by), (HitlStatus::Answered, first.user_message_id));
     let steps: Vec<(HitlStatus, HitlStatus)> = moves.iter().map(|step| (step.from, step.to)).collect();
     assert_eq!(
         steps,

@@ -33,7 +33,8 @@ pub struct HitlMove {
 /// a power failure, not in a crash of the process.
 #[async_trait]
 pub trait ChatStore: Send + Sync {
-    /// Claims the session, takes the branch's open question, appends both messages, creates the run.
+    /// Claims the session, takes the branch's open question, appends both messages, creates the run. `Busy` while a run
+    /// has the session or waits for it.
     async fn accept(&self, accept: &Accept) -> Result<Accepted, Refused>;
     /// Appends frames of many runs; those of a run that is not running or not the owner's are dropped. Gives the runs
     /// whose frames were dropped.

@@ -79,6 +79,9 @@ pub struct TurnRequest {
     pub model: Option<String>,
     /// How to answer.
     pub sampling: Sampling,
+    /// When the session is busy.
+    #[serde(default)]
+    pub on_busy: OnBusy,
     /// When the last watcher leaves.
     pub on_disconnect: OnDisconnect,
 }
@@ -180,6 +183,15 @@ pub enum Refused {
     /// The session has a running turn.
     #[error("the session is busy with run {0}")]
     Busy(RunId),
+    /// The session is free: nothing has to wait in it.
+    #[error("the session is free")]
+    Idle,
+    /// As many runs wait in the session as may.
+    #[error("too many turns wait in the session")]
+    QueueFull,
+    /// As many runs wait in all sessions as may.
+    #[error("too many turns wait")]
+    Overloaded,
     /// The message is not of the kind that this can be done to.
     #[error("{0}")]
     WrongMessage(&'static str),
@@ -272,7 +284,9 @@ pub struct TurnResult {
     pub run_id: RunId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
-    pub user_message_id: MessageId,
+    /// None of a turn that was stopped while it waited: nothing of it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_message_id: Option<MessageId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<MessageId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

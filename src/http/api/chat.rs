@@ -57,7 +57,7 @@ pub(in crate::http) struct ChatBody {
     pub(super) max_tokens: Option<u32>,
     #[schema(minimum = 0, maximum = 1)]
     pub(super) top_p: Option<f32>,
-    /// What to do when the session has a running turn; only `reject` is taken yet.
+    /// What to do when the session has a running turn: refuse this one, wait in line, or stop the running one.
     pub(super) on_busy: Option<OnBusy>,
     /// What to do when the last watcher leaves.
     pub(super) on_disconnect: Option<OnDisconnect>,
@@ -89,7 +89,7 @@ pub(in crate::http) enum ActionBody {
 
 impl ChatBody {
     /// The turn that it asks for, and the session's name.
-    pub(super) fn into_request(self, defaults: OnDisconnect) -> Result<(Option<String>, TurnRequest)> {
+    pub(super) fn into_request(self, defaults: (OnBusy, OnDisconnect)) -> Result<(Option<String>, TurnRequest)> {
         if let Some(name) = &self.session_id {
             check_text("session_id", name, MAX_SESSION_CHARS)?;
         }
@@ -101,9 +101,15 @@ impl ChatBody {
         if !self.attachments.is_empty() {
             return Err(ApiError::field("attachments", "attachments are not taken by this version"));
         }
-        if self.on_busy.is_some_and(|on_busy| on_busy != OnBusy::Reject) {
-            return Err(ApiError::field("on_busy", "this version only knows `reject`: wait for the running turn"));
-        }
+        let on_busy = match (self.on_busy, &self.hitl) {
+            // Which question is open then, nobody knows now.
+            (Some(OnBusy::Enqueue), Some(_)) => {
+                return Err(ApiError::field("on_busy", "a reply to a question cannot wait for another turn"));
+            }
+            (Some(on_busy), _) => on_busy,
+            (None, Some(_)) if defaults.0 == OnBusy::Enqueue => OnBusy::Reject,
+            (None, _) => defaults.0,
+        };
         let request = TurnRequest {
             kind: RunKind::Turn,
             message: self.message,
@@ -112,7 +118,8 @@ impl ChatBody {
             collections: self.collections,
             model: self.model,
             sampling: sampling(self.temperature, self.top_p, self.max_tokens)?,
-            on_disconnect: self.on_disconnect.unwrap_or(defaults),
+            on_busy,
+            on_disconnect: self.on_disconnect.unwrap_or(defaults.1),
         };
         Ok((self.session_id, request))
     }
@@ -185,6 +192,7 @@ fn sampling(temperature: Option<f32>, top_p: Option<f32>, max_tokens: Option<u32
         (status = 200, body = TurnResult),
         (status = 404, description = "`not_found`: the question or the parent"),
         (status = 409, description = "`turn_in_progress` with `run_id`, `hitl_not_open`"),
+        (status = 429, description = "`queue_full`: as many turns wait in the session as may"),
         (status = 410, description = "`hitl_expired`"),
         (status = 413, description = "`payload_too_large`, `context_too_long`"),
         (status = 422, description = "`invalid_field`, `unknown_field`, `unknown_option`, `idempotency_mismatch`"),
@@ -214,6 +222,7 @@ pub(in crate::http) async fn chat(
         (status = 200, description = "Frames", body = TurnEvent, content_type = "text/event-stream"),
         (status = 404, description = "`not_found`: the question or the parent"),
         (status = 409, description = "`turn_in_progress` with `run_id`, `hitl_not_open`"),
+        (status = 429, description = "`queue_full`: as many turns wait in the session as may"),
         (status = 410, description = "`hitl_expired`"),
         (status = 422, description = "`invalid_field`, `unknown_field`, `unknown_option`, `idempotency_mismatch`"),
     )
@@ -230,7 +239,7 @@ pub(in crate::http) async fn stream(
 }
 
 async fn start(app: &App, user: User, key: Option<String>, id: RequestId, body: ChatBody) -> Result<Turn> {
-    let (session_name, request) = body.into_request(app.on_disconnect)?;
+    let (session_name, request) = body.into_request((app.on_busy, app.on_disconnect))?;
     submit(app, user, key, id, session_name, request).await
 }
 

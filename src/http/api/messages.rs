@@ -91,6 +91,7 @@ pub(in crate::http) struct EditBody {
             (TurnResult = "application/json"), (TurnEvent = "text/event-stream"))),
         (status = 404, description = "`not_found`: the session or the message"),
         (status = 409, description = "`turn_in_progress` with `run_id`"),
+        (status = 429, description = "`queue_full`: as many turns wait in the session as may"),
         (status = 422, description = "`invalid_field`, `unknown_field`, `idempotency_mismatch`"),
     )
 )]
@@ -120,6 +121,7 @@ pub(in crate::http) async fn regenerate(
             (TurnResult = "application/json"), (TurnEvent = "text/event-stream"))),
         (status = 404, description = "`not_found`: the session or the message"),
         (status = 409, description = "`turn_in_progress` with `run_id`"),
+        (status = 429, description = "`queue_full`: as many turns wait in the session as may"),
         (status = 422, description = "`invalid_field`, `unknown_field`, `idempotency_mismatch`; \
             `not_continuable`: a question, or an answer that was replied to"),
     )
@@ -150,6 +152,7 @@ pub(in crate::http) async fn go_on(
             (TurnResult = "application/json"), (TurnEvent = "text/event-stream"))),
         (status = 404, description = "`not_found`: the session, the message or the question"),
         (status = 409, description = "`turn_in_progress` with `run_id`, `hitl_not_open`"),
+        (status = 429, description = "`queue_full`: as many turns wait in the session as may"),
         (status = 410, description = "`hitl_expired`"),
         (status = 422, description = "`invalid_field`, `unknown_field`, `unknown_option`, `idempotency_mismatch`"),
     )
@@ -210,7 +213,7 @@ async fn turn(
     body: ChatBody,
     stream: bool,
 ) -> Result<Response> {
-    let (_, request) = body.into_request(app.on_disconnect)?;
+    let (_, request) = body.into_request((app.on_busy, app.on_disconnect))?;
     let turn = submit(app, user, key, id, Some(session), TurnRequest { kind, ..request }).await?;
     if stream {
         return Ok(sse::answer(turn.watch, Form::Plain, app.limits.keep_alive));

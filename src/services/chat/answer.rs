@@ -132,8 +132,8 @@ impl Inner {
     ) -> Result<ToolContext, TurnError> {
         let only = scene.request.collections.clone();
         Ok(ToolContext {
-            user: scene.user.id,
-            role: scene.user.role,
+            user: scene.user,
+            role: scene.role,
             access: self.readable(scene, only.as_deref()).await?,
             only,
             session: scene.accepted.session.id,
@@ -147,7 +147,7 @@ impl Inner {
     }
 
     async fn readable(&self, scene: &Scene, only: Option<&[String]>) -> Result<Access, TurnError> {
-        Ok(self.ports.documents.readable(scene.user.id, only).await?)
+        Ok(self.ports.documents.readable(scene.user, only).await?)
     }
 
     /// A model that ended without a word: askback says itself what the matter is, or the turn fails.

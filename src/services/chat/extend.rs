@@ -25,7 +25,7 @@ const GONE: &str = "(no longer available)";
 impl Inner {
     /// Goes on with an answer. Nothing is searched: its markers keep their meaning.
     pub(super) async fn extend(&self, scene: &Scene, work: &mut Work) -> Result<Ending, TurnError> {
-        let earlier = self.ports.chats.message(scene.user.id, scene.accepted.message).await?;
+        let earlier = self.ports.chats.message(scene.user, scene.accepted.message).await?;
         let context = self.context(scene).await?;
         work.told = context.told();
         let evidence = self.still_readable(scene, &earlier).await?;
@@ -55,7 +55,7 @@ impl Inner {
         let question = scene.accepted.text.clone();
         let Some(trace) = &earlier.trace else { return Ok(Evidence { question, ..Evidence::default() }) };
         let documents = &self.ports.documents;
-        let access = documents.readable(scene.user.id, None).await?;
+        let access = documents.readable(scene.user, None).await?;
         let mut passages = trace.retrieved_chunks.clone().unwrap_or_default();
         for passage in &mut passages {
             let Passage { document_id, version, start, end, .. } = *passage;

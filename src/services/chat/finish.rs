@@ -9,7 +9,7 @@ use super::{
     turn::{Ending, Scene, Work},
 };
 use crate::domain::{
-    chat::{Finish, TurnResult},
+    chat::{Finish, Timings, TurnResult},
     error::{StoreError, TurnError},
     event::TurnEvent,
     hitl::{HitlStatus, Settlement},
@@ -95,7 +95,7 @@ impl Inner {
             now,
         };
         let last_seq = finish.frames.last_seq;
-        let written = self.write(finish, scene.user.id).await;
+        let written = self.write(finish, scene.user).await;
         if matches!(written, Written::Yes) {
             live.flushed(last_seq);
             fail::fail_point!("turn:shown");
@@ -159,7 +159,7 @@ impl Inner {
             status: ending.status(),
             session_id: scene.session_name.clone(),
             run_id: scene.run,
-            user_message_id: scene.accepted.human,
+            user_message_id: Some(scene.accepted.human),
             parent_id: scene.accepted.parent,
             rag_trace: trace,
             citations,
@@ -167,9 +167,17 @@ impl Inner {
             model,
             finish_reason: transcript.finish_reason.clone(),
             usage: transcript.usage,
-            timings: transcript.timings(),
+            timings: waited(transcript.timings(), scene.queued),
         }
     }
+}
+
+/// The times of a turn that had waited before it began.
+fn waited(mut timings: Timings, queued: Option<Duration>) -> Timings {
+    let queued = queued.map_or(0, super::transcript::millis);
+    timings.queue_ms = queued;
+    timings.total_ms += queued;
+    timings
 }
 
 /// One try.
@@ -181,7 +189,7 @@ pub(super) async fn commit(inner: &Inner, finish: &Finish) -> Result<(), StoreEr
 }
 
 /// The frames that end a run, in the order of protocol.md.
-fn terminal(result: &TurnResult, problem: Option<&Problem>) -> Vec<TurnEvent> {
+pub(super) fn terminal(result: &TurnResult, problem: Option<&Problem>) -> Vec<TurnEvent> {
     if let Some(problem) = problem {
         return vec![failure(problem)];
     }

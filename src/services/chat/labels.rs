@@ -6,6 +6,8 @@ use crate::text::lang::{Lang, detect};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Labels {
     pub(super) received: &'static str,
+    /// While the turns before it run.
+    pub(super) queued: &'static str,
     pub(super) resumed: &'static str,
     pub(super) thinking: &'static str,
     pub(super) answering: &'static str,
@@ -20,6 +22,7 @@ pub(super) struct Labels {
 
 static EN: Labels = Labels {
     received: "Request received",
+    queued: "Waiting for the turn before this one",
     resumed: "Continuing with your answer",
     thinking: "Thinking",
     answering: "Writing the answer",
@@ -31,6 +34,7 @@ static EN: Labels = Labels {
 
 static ZH: Labels = Labels {
     received: "已收到问题",
+    queued: "正在等待前一个问题处理完",
     resumed: "根据您的回答继续",
     thinking: "正在思考",
     answering: "正在撰写回答",

@@ -8,7 +8,7 @@ use std::sync::{
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::frame::Frame;
+use super::{frame::Frame, turn::TurnId};
 use crate::domain::{
     chat::OnDisconnect,
     event::TurnEvent,
@@ -48,6 +48,8 @@ struct Buffer {
     frames: Vec<Frame>,
     /// How many of them the store has.
     flushed: usize,
+    /// How many of them are from when the run was waiting.
+    logged_before: usize,
     /// Waits in the journal's list.
     queued: bool,
     /// Only the finish transaction may still write.
@@ -72,14 +74,22 @@ pub(super) struct LiveRun {
 }
 
 impl LiveRun {
-    pub(super) fn new(run: RunId, user: UserId, owner: String, on_disconnect: OnDisconnect, started: Instant) -> Self {
+    /// `log` is what the store has of its frames already.
+    pub(super) fn new(
+        id: TurnId,
+        owner: String,
+        on_disconnect: OnDisconnect,
+        started: Instant,
+        log: Vec<Frame>,
+    ) -> Self {
+        let flushed = log.len();
         Self {
-            run,
-            user,
+            run: id.run,
+            user: id.user,
             owner,
             on_disconnect,
-            buffer: Mutex::default(),
-            mark: watch::Sender::new(Mark::default()),
+            mark: watch::Sender::new(Mark { committed: flushed as u64, ..Mark::default() }),
+            buffer: Mutex::new(Buffer { frames: log, flushed, logged_before: flushed, ..Buffer::default() }),
             stop: CancellationToken::new(),
             reason: OnceLock::new(),
             watchers: AtomicUsize::new(0),
@@ -113,7 +123,7 @@ impl LiveRun {
         }
         self.append(&mut buffer, event);
         let must_queue = !std::mem::replace(&mut buffer.queued, true);
-        Some(Pushed { must_queue, is_first: buffer.frames.len() == 1 })
+        Some(Pushed { must_queue, is_first: buffer.frames.len() == 1 + buffer.logged_before })
     }
 
     fn append(&self, buffer: &mut Buffer, event: &TurnEvent) {
@@ -216,6 +226,13 @@ impl LiveRun {
         let to =
             usize::try_from(committed).unwrap_or(usize::MAX).min(buffer.frames.len()).min(from.saturating_add(limit));
         buffer.frames.get(from..to).map(<[Frame]>::to_vec).unwrap_or_default()
+    }
+
+    /// Stops it if it is to be cancelled without watchers, and has none.
+    pub(super) fn stop_unwatched(&self) {
+        if self.watchers.load(Ordering::Acquire) == 0 && self.on_disconnect == OnDisconnect::Cancel {
+            self.stop(StopReason::Left);
+        }
     }
 
     /// Registers a watcher; it counts until the guard drops.

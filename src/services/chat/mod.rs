@@ -15,6 +15,7 @@ mod journal;
 mod labels;
 mod late;
 mod live;
+mod queue;
 mod recover;
 mod replay;
 pub mod reply;
@@ -25,10 +26,11 @@ mod sessions;
 mod title;
 mod transcript;
 mod turn;
+mod waiting;
 mod watch;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -44,11 +46,11 @@ pub use self::{
     sessions::Conversation,
     watch::{Turn, Watch},
 };
-use self::{journal::Journal, late::Late, live::LiveRun};
+use self::{journal::Journal, late::Late, live::LiveRun, turn::TurnId, waiting::Waiting};
 use crate::{
     domain::{
-        chat::{ChatStore, HistoryStore, HitlAction, Refused, TurnRequest},
-        id::{RunId, UserId},
+        chat::{ChatStore, HistoryStore, HitlAction, OnBusy, QueueBounds, QueueStore, Refused, TurnRequest},
+        id::{RunId, SessionId, UserId},
         knowledge::DocumentStore,
         memory::MemoryStore,
         model::ChatModel,
@@ -70,6 +72,8 @@ const LAST_TRY: Duration = Duration::from_secs(10);
 pub struct ChatPorts {
     /// Keeps conversations and runs.
     pub chats: Arc<dyn ChatStore>,
+    /// Keeps runs that wait for their session.
+    pub queue: Arc<dyn QueueStore>,
     /// Reads and tends them as trees.
     pub history: Arc<dyn HistoryStore>,
     /// Keeps notes and events.
@@ -109,6 +113,8 @@ pub struct ChatConfig {
     pub turn_deadline: Duration,
     /// Turns that run at once; more are refused.
     pub max_running: usize,
+    /// Turns that wait at once; more are refused.
+    pub queue: QueueBounds,
     /// Tokens of system prompt, history and question together.
     pub window_tokens: usize,
     /// Longest message of a user, in characters.
@@ -128,6 +134,7 @@ impl ChatConfig {
             hitl_expiry: Duration::from_secs(24 * 60 * 60),
             turn_deadline: Duration::from_secs(300),
             max_running: 256,
+            queue: QueueBounds { session: 32, total: 1_024 },
             window_tokens: 16_000,
             max_message_chars: 32_000,
         }
@@ -169,6 +176,11 @@ pub enum StartError {
     Internal,
 }
 
+fn overloaded() -> StartError {
+    metrics::counter!("askback_turns_refused_total").increment(1);
+    StartError::Overloaded { retry_after: Duration::from_secs(2) }
+}
+
 /// See the module. Cheap to clone.
 #[derive(Clone)]
 pub struct Chat {
@@ -183,6 +195,10 @@ struct Inner {
     owner: String,
     journal: Arc<Journal>,
     live: Mutex<HashMap<RunId, Arc<LiveRun>>>,
+    /// Who watches the others.
+    waiting: Waiting,
+    /// Sessions whose next run is about to begin.
+    starting: Mutex<HashSet<SessionId>>,
     /// Runs whose ends the store has not taken yet.
     late: Mutex<Vec<Late>>,
     admission: Arc<Semaphore>,
@@ -198,11 +214,16 @@ impl Inner {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn watch(&self, user: UserId, run: RunId, after: u64) -> Watch {
-        let live = self.live().get(&run).filter(|live| live.user == user).cloned();
-        match live {
+    /// The run, if it is at work here and this user's.
+    fn live_of(&self, id: TurnId) -> Option<Arc<LiveRun>> {
+        self.live().get(&id.run).filter(|live| live.user == id.user).cloned()
+    }
+
+    fn watch(self: &Arc<Self>, user: UserId, run: RunId, after: u64) -> Watch {
+        let id = TurnId { run, user };
+        match self.live_of(id) {
             Some(live) => Watch::live(&live, after),
-            None => Watch::stored(Arc::clone(&self.ports.chats), user, run, after),
+            None => self.follow(id, after, false),
         }
     }
 }
@@ -216,6 +237,8 @@ impl Chat {
             owner: format!("{}:{}", config.node, config.boot),
             journal: Arc::default(),
             live: Mutex::default(),
+            waiting: Waiting::default(),
+            starting: Mutex::default(),
             late: Mutex::default(),
             admission: Arc::new(Semaphore::new(config.max_running)),
             tasks: TaskTracker::new(),
@@ -244,10 +267,11 @@ impl Chat {
         if self.inner.tasks.is_closed() {
             return Err(StartError::Overloaded { retry_after: Duration::from_secs(5) });
         }
-        let Ok(permit) = Arc::clone(&self.inner.admission).try_acquire_owned() else {
-            metrics::counter!("askback_turns_refused_total").increment(1);
-            return Err(StartError::Overloaded { retry_after: Duration::from_secs(2) });
-        };
+        let permit = Arc::clone(&self.inner.admission).try_acquire_owned().ok();
+        // A turn that may wait in line needs no place now, if its session is busy.
+        if permit.is_none() && submission.request.on_busy == OnBusy::Reject {
+            return Err(overloaded());
+        }
         let (reply, accepted) = oneshot::channel();
         let opening = self.opening(&submission);
         let turn = Arc::clone(&self.inner).turn(submission, reply, permit);
@@ -294,6 +318,8 @@ impl Chat {
     pub async fn shutdown(&self, grace: Duration) {
         let inner = &self.inner;
         inner.tasks.close();
+        // What waits for a place waits for the next start.
+        inner.admission.close();
         if tokio::time::timeout(grace, inner.tasks.wait()).await.is_err() {
             inner.live().values().for_each(|live| live.stop(live::StopReason::Shutdown));
             // Their ends need the store only; should that hang, the next start finds and ends them.

@@ -13,10 +13,12 @@ use crate::domain::{
 const PAGE: i64 = 256;
 
 impl Chat {
-    /// Ends the runs that an earlier start of this process left behind. Call it before turns are taken.
+    /// Ends the runs that an earlier start of this process left behind, and starts those that wait. Call it before turns
+    /// are taken.
     pub async fn recover(&self) {
         self.inner.beat().await;
         self.inner.recover().await;
+        self.inner.sweep().await;
     }
 }
 

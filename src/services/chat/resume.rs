@@ -42,7 +42,7 @@ impl Inner {
         let context = self.context(scene).await?;
         // What may be read is asked again: it may have changed since the question.
         let only = scene.request.collections.clone().or_else(|| record.only.clone());
-        let access = self.ports.documents.readable(scene.user.id, only.as_deref()).await?;
+        let access = self.ports.documents.readable(scene.user, only.as_deref()).await?;
         let chain = ask::chain(asked, &record);
         let progress = Arc::clone(work.transcript.sink());
         let ask = Ask {

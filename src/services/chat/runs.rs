@@ -12,7 +12,7 @@ use crate::domain::{
     error::StoreError,
     event::TurnEvent,
     id::{RunId, UserId},
-    run::Run,
+    run::{Run, RunStatus},
 };
 
 /// Time between two looks at what is to be stopped.
@@ -78,6 +78,14 @@ impl Chat {
         if asked.status.is_terminal() {
             return self.run(user, run).await;
         }
+        if asked.status == RunStatus::Queued {
+            match self.inner.end_queued(&asked, None).await {
+                Ok(()) => return self.run(user, run).await,
+                // It began meanwhile.
+                Err(StoreError::Conflict(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
         let live = self.inner.live().get(&run).cloned();
         match live {
             Some(live) => {
@@ -110,8 +118,9 @@ async fn ended(live: &Arc<LiveRun>) {
 }
 
 impl Inner {
-    /// Says that this process lives, stops what is to be stopped, and ends the runs of dead processes.
-    pub(super) async fn heartbeat(&self) {
+    /// Says that this process lives, stops what is to be stopped, ends the runs of dead processes, and starts those whose
+    /// turn has come.
+    pub(super) async fn heartbeat(self: &Arc<Self>) {
         let mut beat: u32 = 0;
         loop {
             tokio::select! {
@@ -125,6 +134,7 @@ impl Inner {
                 self.recover().await;
             }
             self.stop_requested().await;
+            self.sweep().await;
         }
     }
 

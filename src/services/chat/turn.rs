@@ -13,6 +13,7 @@ use tracing::Instrument;
 use super::{
     Inner, StartError, Submission, Turn, Watch, context,
     finish::Written,
+    frame::Frame,
     labels::{self, Labels},
     late::{Late, LateEnd},
     live::{LiveRun, StopReason},
@@ -21,15 +22,15 @@ use super::{
 };
 use crate::{
     domain::{
-        chat::{Accept, Accepted, Idempotency, Refused, TurnRequest},
+        chat::{Accept, Accepted, Idempotency, OnBusy, Refused, TurnRequest},
         error::{StoreError, TurnError},
         event::TurnEvent,
         hitl::{HitlView, NewPending, Settlement},
-        id::{MessageId, RunId, SessionId},
+        id::{MessageId, RunId, SessionId, UserId},
         memory::EventId,
         problem::Problem,
         run::RunStatus,
-        user::User,
+        user::Role,
     },
     services::memory::Notes,
 };
@@ -41,16 +42,40 @@ const NOTE_REACH: usize = 24;
 
 /// One accepted turn: everything about it that does not change.
 pub(super) struct Scene {
-    pub(super) user: User,
+    pub(super) user: UserId,
+    pub(super) role: Role,
     pub(super) request: TurnRequest,
     pub(super) request_id: Option<String>,
     pub(super) accepted: Accepted,
     pub(super) session_name: String,
     pub(super) run: RunId,
     pub(super) labels: &'static Labels,
+    /// How long it had waited in line.
+    pub(super) queued: Option<Duration>,
+}
+
+/// A run, and whose it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TurnId {
+    pub(super) run: RunId,
+    pub(super) user: UserId,
 }
 
 impl Scene {
+    pub(super) fn of(id: TurnId, role: Role, accepted: Accepted) -> Self {
+        Self {
+            user: id.user,
+            role,
+            request: accepted.request.clone(),
+            request_id: None,
+            session_name: accepted.session.name.clone(),
+            labels: labels::of(&accepted.text, accepted.question.as_ref().map(|question| question.prompt.as_str())),
+            accepted,
+            run: id.run,
+            queued: None,
+        }
+    }
+
     /// What the client is told of a failure.
     pub(super) fn problem(&self, error: &TurnError) -> Problem {
         let mut problem = error.problem();
@@ -108,12 +133,30 @@ impl Ending {
 
 type Reply = oneshot::Sender<Result<Turn, StartError>>;
 
+/// What becomes of a turn that comes in.
+enum Entry {
+    /// It runs.
+    Accepted(Box<Accepted>, OwnedSemaphorePermit),
+    /// It waits.
+    Queued(Turn),
+    /// Neither.
+    Refused(StartError),
+}
+
+/// Tries of a turn that may wait: between two its session can become free, and busy again.
+const ENTRIES: usize = 8;
+
 impl Inner {
-    /// One turn from accept to end. The reply goes out as soon as it is accepted or refused.
-    pub(super) async fn turn(self: Arc<Self>, submission: Submission, reply: Reply, permit: OwnedSemaphorePermit) {
+    /// One turn from accept to end. The reply goes out as soon as it is accepted, put in line, or refused. Without a
+    /// permit it can only be put in line.
+    pub(super) async fn turn(
+        self: Arc<Self>,
+        submission: Submission,
+        reply: Reply,
+        permit: Option<OwnedSemaphorePermit>,
+    ) {
         let started = Instant::now();
-        let now = self.ports.clock.now();
-        let run = RunId::at(now);
+        let run = RunId::at(self.ports.clock.now());
         let span = tracing::info_span!("turn", run_id = %run, status = tracing::field::Empty);
         async {
             if reply.is_closed() {
@@ -121,17 +164,17 @@ impl Inner {
             }
             fail::fail_point!("turn:begun");
             let accept = self.acceptance(&submission, run);
-            let accepted = match self.ports.chats.accept(&accept).await {
-                Ok(accepted) => accepted,
-                Err(refused) => {
-                    if let Refused::Store(StoreError::Unavailable(_)) = &refused {
-                        // It may have been committed all the same; then nobody else would end it.
-                        let (user, end) = (submission.user.id, LateEnd::IfAccepted);
-                        self.late().push(Late { user, run, end, tries: 0, _permit: permit });
-                    }
-                    let answer = match refused {
-                        Refused::Duplicate(first) => self.again(submission.user.id, first).await,
-                        other => Err(StartError::Refused(other)),
+            let (accepted, permit) = match self.accept(&accept, permit).await {
+                Entry::Accepted(accepted, permit) => (*accepted, permit),
+                Entry::Queued(turn) => {
+                    // When the caller has left, the turn is dropped here, and its watcher with it.
+                    let _ = reply.send(Ok(turn));
+                    return;
+                }
+                Entry::Refused(error) => {
+                    let answer = match error {
+                        StartError::Refused(Refused::Duplicate(first)) => self.again(submission.user.id, first).await,
+                        other => Err(other),
                     };
                     // A caller that left needs no answer.
                     let _ = reply.send(answer);
@@ -139,29 +182,10 @@ impl Inner {
                 }
             };
             fail::fail_point!("accept:told");
-            let user = submission.user.id;
-            let live = Arc::new(LiveRun::new(run, user, self.owner.clone(), accept.request.on_disconnect, started));
-            self.live().insert(run, Arc::clone(&live));
-            let watch = Watch::live(&live, 0);
-            let scene = Scene {
-                user: submission.user,
-                request_id: submission.request_id,
-                session_name: accept.session_name,
-                labels: labels::of(&accepted.text, accepted.question.as_ref().map(|question| question.prompt.as_str())),
-                request: accepted.request.clone(),
-                accepted,
-                run,
-            };
-            let sink = Arc::new(Sink::new(Arc::clone(&self.journal), Arc::clone(&live), started));
-            sink.first(scene.labels.received, &scene.session_name, scene.accepted.message, scene.accepted.human);
-            if scene.accepted.first_turn
-                && let Some(title) =
-                    scene.accepted.session.title.clone().or(Some(accept.title)).filter(|title| !title.is_empty())
-            {
-                sink.tell(&TurnEvent::SessionTitle { title, session_id: scene.session_name.clone() });
-            }
-            fail::fail_point!("turn:first-frame");
-            let turn = Turn { run, session_name: scene.session_name.clone(), watch };
+            let id = TurnId { run, user: submission.user.id };
+            let scene = Scene { request_id: submission.request_id, ..Scene::of(id, submission.user.role, accepted) };
+            let (live, sink) = self.enter(&scene, Vec::new(), started);
+            let turn = Turn { run, session_name: scene.session_name.clone(), watch: Watch::live(&live, 0) };
             // When the caller has left, the turn is dropped here, and its watcher with it.
             let _ = reply.send(Ok(turn));
             fail::fail_point!("turn:replied");
@@ -169,6 +193,53 @@ impl Inner {
         }
         .instrument(span)
         .await;
+    }
+
+    /// Accepts a turn or, where its session is busy and it says so, puts it in line.
+    async fn accept(self: &Arc<Self>, accept: &Accept, mut permit: Option<OwnedSemaphorePermit>) -> Entry {
+        let may_wait = accept.request.on_busy != OnBusy::Reject;
+        for _ in 0..ENTRIES {
+            if let Some(place) = permit.take() {
+                match self.ports.chats.accept(accept).await {
+                    Ok(accepted) => return Entry::Accepted(Box::new(accepted), place),
+                    Err(Refused::Busy(_)) if may_wait => permit = Some(place),
+                    Err(refused) => {
+                        if let Refused::Store(StoreError::Unavailable(_)) = &refused {
+                            // It may have been committed all the same; then nobody else would end it.
+                            let (user, run, end) = (accept.user, accept.run, LateEnd::IfAccepted);
+                            self.late().push(Late { user, run, end, tries: 0, _permit: place });
+                        }
+                        return Entry::Refused(refused.into());
+                    }
+                }
+            }
+            match self.line_up(accept).await {
+                Ok(turn) => return Entry::Queued(turn),
+                // The session has become free meanwhile.
+                Err(StartError::Refused(Refused::Idle)) if permit.is_some() => {}
+                Err(StartError::Refused(Refused::Idle | Refused::Overloaded)) => break,
+                Err(error) => return Entry::Refused(error),
+            }
+        }
+        Entry::Refused(super::overloaded())
+    }
+
+    /// An accepted run is at work here from now on: it can be watched, and says so.
+    pub(super) fn enter(&self, scene: &Scene, log: Vec<Frame>, started: Instant) -> (Arc<LiveRun>, Arc<Sink>) {
+        let id = TurnId { run: scene.run, user: scene.user };
+        let live = LiveRun::new(id, self.owner.clone(), scene.request.on_disconnect, started, log);
+        let live = Arc::new(live);
+        self.live().insert(scene.run, Arc::clone(&live));
+        let sink = Arc::new(Sink::new(Arc::clone(&self.journal), Arc::clone(&live), started));
+        let accepted = &scene.accepted;
+        sink.first(scene.labels.received, &scene.session_name, accepted.message, accepted.human);
+        if accepted.first_turn
+            && let Some(title) = accepted.session.title.clone().filter(|title| !title.is_empty())
+        {
+            sink.tell(&TurnEvent::SessionTitle { title, session_id: scene.session_name.clone() });
+        }
+        fail::fail_point!("turn:first-frame");
+        (live, sink)
     }
 
     fn acceptance(&self, submission: &Submission, run: RunId) -> Accept {
@@ -201,13 +272,13 @@ impl Inner {
     }
 
     /// The turn that an equal request started before.
-    async fn again(&self, user: crate::domain::id::UserId, run: RunId) -> Result<Turn, StartError> {
+    async fn again(self: &Arc<Self>, user: UserId, run: RunId) -> Result<Turn, StartError> {
         let stored = self.ports.chats.run(user, run).await.map_err(|error| StartError::Refused(error.into()))?;
         Ok(Turn { run, session_name: stored.session_name, watch: self.watch(user, run, 0) })
     }
 
     /// The work of an accepted turn, its end, and its note.
-    async fn conduct(
+    pub(super) async fn conduct(
         self: &Arc<Self>,
         scene: Scene,
         live: Arc<LiveRun>,
@@ -242,15 +313,15 @@ impl Inner {
             metrics::histogram!("askback_retrieval_seconds").record(retrieval.as_secs_f64());
         }
         match written {
-            Written::Yes if status.is_good() => tokio::select! {
-                biased;
-                // A stop waits for nothing; what left the history is taken up by the next turn that ends well.
-                _ = live.stopped() => {}
-                _ = join(self.note(&scene), self.entitle(&scene)) => {}
-            },
-            Written::Yes | Written::No => {}
+            Written::Yes => {
+                self.hand_over(scene.accepted.session.id);
+                if status.is_good() {
+                    self.after_answer(&scene, &live).await;
+                }
+            }
+            Written::No => {}
             Written::Late(finish) => {
-                let (user, run, end) = (scene.user.id, scene.run, LateEnd::AsItWas(finish));
+                let (user, run, end) = (scene.user, scene.run, LateEnd::AsItWas(finish));
                 self.late().push(Late { user, run, end, tries: 0, _permit: permit });
             }
         }
@@ -260,6 +331,16 @@ impl Inner {
         fail::fail_point!("turn:ended");
         metrics::gauge!("askback_turns_running").decrement(1.0);
         tracing::info!(elapsed_ms = super::transcript::millis(started.elapsed()), "turn ended");
+    }
+
+    /// What an answer leaves to do. A stop waits for none of it; what left the history is taken up by the next turn that
+    /// ends well.
+    async fn after_answer(&self, scene: &Scene, live: &LiveRun) {
+        tokio::select! {
+            biased;
+            _ = live.stopped() => {}
+            _ = join(self.note(scene), self.entitle(scene)) => {}
+        }
     }
 
     /// Does the work until it is done, fails, panics, is stopped, or its time is up.
@@ -306,7 +387,7 @@ impl Inner {
     /// Gives a new session the title that the fast model has for it. A failure costs the title, not the turn.
     async fn entitle(&self, scene: &Scene) {
         let Some(model) = self.ports.fast.as_ref().filter(|_| scene.accepted.first_turn) else { return };
-        let stored = match self.ports.chats.message(scene.user.id, scene.accepted.message).await {
+        let stored = match self.ports.chats.message(scene.user, scene.accepted.message).await {
             Ok(answer) => match title::by_model(model.as_ref(), &scene.accepted.text, &answer.content).await {
                 Some(title) => self.ports.history.entitle(scene.accepted.session.id, &title).await.map(|_| ()),
                 None => return,
@@ -323,6 +404,6 @@ impl Inner {
         let accepted = &scene.accepted;
         let (chats, memory) = (self.ports.chats.as_ref(), self.ports.memory.as_ref());
         let history = self.config.history;
-        Ok(context::read(chats, memory, scene.user.id, accepted.session.id, accepted.parent, history).await?)
+        Ok(context::read(chats, memory, scene.user, accepted.session.id, accepted.parent, history).await?)
     }
 }

@@ -11,16 +11,18 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt, stream::BoxStream};
 
 use super::{
+    Inner,
     frame::Frame,
     live::{LiveRun, Watcher},
+    turn::TurnId,
 };
 use crate::domain::{
-    chat::{ChatStore, TurnResult},
+    chat::TurnResult,
     error::{StoreError, TurnError},
     event::TurnEvent,
-    id::{RunId, UserId},
+    id::RunId,
     problem::Problem,
-    run::FrameBatch,
+    run::{FrameBatch, RunStatus},
 };
 
 /// Frames that are taken out of a live log at once.
@@ -29,6 +31,8 @@ const LIVE_PAGE: usize = 256;
 const STORED_PAGE: i64 = 64;
 /// How often the store is asked about a run that another process runs.
 const FOLLOW: Duration = Duration::from_millis(200);
+/// How often it is asked about a run that waits.
+const AWAIT: Duration = Duration::from_secs(1);
 
 /// The frames of a run in their order, each once.
 ///
@@ -75,12 +79,28 @@ impl Watch {
         };
         Self { frames: frames.boxed(), _watcher: Some(watcher) }
     }
+}
 
-    /// Replays a run from the store, and follows it there while it runs.
-    pub(super) fn stored(chats: Arc<dyn ChatStore>, user: UserId, run: RunId, after: u64) -> Self {
+impl Inner {
+    /// Replays a run from the store, and follows it there while it waits, or runs in another process; once it is at
+    /// work here, its log in memory. `cancels`: it is to be stopped when nobody watches it any more.
+    pub(super) fn follow(self: &Arc<Self>, id: TurnId, after: u64, cancels: bool) -> Watch {
+        let (attendance, mut changed) = self.attend(id, cancels);
+        let inner = Arc::clone(self);
         let frames = async_stream::stream! {
+            let _attendance = attendance;
+            let chats = inner.ports.chats.as_ref();
+            let TurnId { run, user } = id;
             let mut seen = after;
             loop {
+                changed.mark_unchanged();
+                if let Some(live) = inner.live_of(id) {
+                    let mut watch = Watch::live(&live, seen);
+                    while let Some(frame) = watch.next().await {
+                        yield frame;
+                    }
+                    return;
+                }
                 // Read before the frames: if it had ended by then, no frame can be missing behind them.
                 let state = match chats.run(user, run).await {
                     Ok(state) => state,
@@ -108,13 +128,20 @@ impl Watch {
                         break;
                     }
                 }
-                if state.status.is_terminal() {
-                    return;
-                }
-                tokio::time::sleep(FOLLOW).await;
+                let pause = match state.status {
+                    RunStatus::Queued => AWAIT,
+                    RunStatus::Running => FOLLOW,
+                    RunStatus::Completed
+                    | RunStatus::AwaitingInput
+                    | RunStatus::Stopped
+                    | RunStatus::Failed
+                    | RunStatus::Interrupted => return,
+                };
+                // What happens here is told; the rest is asked for.
+                let _ = tokio::time::timeout(pause, changed.changed()).await;
             }
         };
-        Self { frames: frames.boxed(), _watcher: None }
+        Watch { frames: frames.boxed(), _watcher: None }
     }
 }
 

@@ -4,7 +4,8 @@ use async_trait::async_trait;
 
 use crate::domain::{
     chat::{
-        Accept, Accepted, ChatStore, Feedback, Finish, HistoryStore, HitlMove, Message, Refused, Session, SessionChange,
+        Accept, Accepted, ChatStore, EndQueued, Enqueued, Feedback, Finish, Head, HistoryStore, HitlMove, Message,
+        QueueBounds, QueueStore, Refused, Session, SessionChange, StartQueued, Started,
     },
     error::StoreError,
     hitl::Pending,
@@ -125,5 +126,24 @@ impl HistoryStore for Stage {
         _: i64,
     ) -> Result<Vec<(Pending, Vec<HitlMove>)>, StoreError> {
         Ok(Vec::new())
+    }
+}
+
+#[async_trait]
+impl QueueStore for Stage {
+    async fn enqueue(&self, _: &Accept, _: &FrameBatch, _: QueueBounds) -> Result<Enqueued, Refused> {
+        Err(Refused::Idle)
+    }
+
+    async fn heads(&self, _: Option<SessionId>, _: i64) -> Result<Vec<Head>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn start(&self, _: &StartQueued) -> Result<Started, Refused> {
+        Err(Refused::NotFound)
+    }
+
+    async fn end_queued(&self, _: &EndQueued) -> Result<(), StoreError> {
+        Err(EMPTY)
     }
 }

@@ -22,7 +22,7 @@ use askback::{
         vector::embedded::EmbeddedIndex,
     },
     domain::{
-        chat::OnDisconnect,
+        chat::{OnBusy, OnDisconnect},
         index::{Embedder, VectorIndex},
         knowledge::{BlobStore, DocumentStore},
         model::ChatModel,
@@ -166,6 +166,7 @@ impl TestApp {
         let chat = Chat::new(
             ChatPorts {
                 chats: store.clone(),
+                queue: store.clone(),
                 history: store.clone(),
                 memory: store.clone(),
                 documents: documents.clone(),
@@ -192,6 +193,7 @@ impl TestApp {
         let app = Arc::new(App {
             accounts: Accounts::new(store, port.clone(), config).unwrap(),
             chat,
+            on_busy: OnBusy::Reject,
             on_disconnect: OnDisconnect::Continue,
             retrieval,
             ingest,

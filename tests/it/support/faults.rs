@@ -6,7 +6,10 @@ use std::{
 };
 
 use askback::domain::{
-    chat::{Accept, Accepted, ChatStore, Finish, HitlMove, Message, Refused, Session},
+    chat::{
+        Accept, Accepted, ChatStore, EndQueued, Enqueued, Finish, Head, HitlMove, Message, QueueBounds, QueueStore,
+        Refused, Session, StartQueued, Started,
+    },
     error::{EngineError, ModelError, StoreError},
     hitl::Pending,
     id::{HitlId, MessageId, RunId, SessionId, UserId},
@@ -261,5 +264,31 @@ impl ChatStore for FaultyChats {
     async fn pending(&self, user: UserId, id: HitlId) -> Result<(Pending, Vec<HitlMove>), StoreError> {
         self.faults.store("pending").await?;
         self.inner.pending(user, id).await
+    }
+}
+
+/// A line of waiting runs with faults at every operation, by its name.
+pub struct FaultyQueue {
+    pub inner: Arc<dyn QueueStore>,
+    pub faults: Faults,
+}
+
+#[async_trait]
+impl QueueStore for FaultyQueue {
+    async fn enqueue(&self, accept: &Accept, first: &FrameBatch, bounds: QueueBounds) -> Result<Enqueued, Refused> {
+        self.faults.write("enqueue", self.inner.enqueue(accept, first, bounds)).await
+    }
+
+    async fn heads(&self, session: Option<SessionId>, limit: i64) -> Result<Vec<Head>, StoreError> {
+        self.faults.store("heads").await?;
+        self.inner.heads(session, limit).await
+    }
+
+    async fn start(&self, start: &StartQueued) -> Result<Started, Refused> {
+        self.faults.write("start", self.inner.start(start)).await
+    }
+
+    async fn end_queued(&self, end: &EndQueued) -> Result<(), StoreError> {
+        self.faults.write("end_queued", self.inner.end_queued(end)).await
     }
 }

@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
-    faults::{Fault, Faults, FaultyChats, FaultyModel},
+    faults::{Fault, Faults, FaultyChats, FaultyModel, FaultyQueue},
     knowledge,
     model::ScriptedModel,
     store::{TestClock, TestStore},
@@ -311,6 +311,7 @@ impl Harness {
         change(&mut config);
         let ports = ChatPorts {
             chats: TapedChats::over(Arc::new(FaultyChats { inner: Arc::new(store.clone()), faults: faults.clone() })),
+            queue: Arc::new(FaultyQueue { inner: Arc::new(store.clone()), faults: faults.clone() }),
             history: Arc::new(store.clone()),
             memory: TapedMemory::over(Arc::new(store.clone())),
             documents: TapedDocuments::over(Arc::new(store.clone())),
@@ -341,7 +342,7 @@ impl Harness {
     /// Another start of the process over the same data, as after a crash: nothing of this one was ended, and nothing that
     /// is left of it reaches the store any more.
     pub async fn after_crash(&self, model: Arc<ScriptedModel>, search: Arc<ScriptedSearch>) -> Self {
-        for op in ["log", "finish", "beat_process", "orphans"] {
+        for op in ["log", "finish", "beat_process", "orphans", "heads", "start"] {
             self.faults.always(op, Fault::Fail);
         }
         let tool = Arc::clone(&search) as Arc<dyn Tool>;

@@ -22,12 +22,32 @@ pub(super) async fn accept(tx: &mut Tx, accept: &Accept, terms: &Terms) -> Resul
     claim_key(tx, accept).await?;
     let claim = claim_session(tx, accept).await?;
     fail::fail_point!("accept:claimed");
+    begin(tx, accept, claim, terms, RunRow::New).await
+}
+
+/// Whether the run has its row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunRow {
+    /// It gets it now.
+    New,
+    /// It waited in line.
+    Queued,
+}
+
+/// Everything behind the claim.
+pub(super) async fn begin(
+    tx: &mut Tx,
+    accept: &Accept,
+    claim: Claim,
+    terms: &Terms,
+    row: RunRow,
+) -> Result<Accepted, Refused> {
     let mut place = place(tx, &claim, accept).await?;
     if let Some(question) = &mut place.question {
         take(tx, question, &place.request.hitl, accept, place.human).await?;
     }
     fail::fail_point!("accept:taken");
-    append(tx, accept, &claim, &place).await?;
+    append(tx, accept, &claim, &place, row).await?;
     if place.request.kind.speaks() {
         make_searchable(tx, accept, &claim, &place, terms).await?;
     }
@@ -59,7 +79,7 @@ on conflict (user_id, scope, key) do nothing";
 
 const KEY: &str = "select body_sha256, run_id from idempotency where user_id = $1 and scope = $2 and key = $3";
 
-async fn claim_key(tx: &mut Tx, accept: &Accept) -> Result<(), Refused> {
+pub(super) async fn claim_key(tx: &mut Tx, accept: &Accept) -> Result<(), Refused> {
     let Some(promise) = &accept.idempotency else { return Ok(()) };
     Sql::new(FORGET_KEYS).bind(accept.user).bind(accept.now).run(tx).await?;
     let claimed = Sql::new(CLAIM_KEY)
@@ -102,10 +122,14 @@ const CLAIM_SESSION: &str = "
 update sessions
 set running_run = $3, next_ord = next_ord + $6, message_count = message_count + $7, updated_at = $4,
     title = coalesce(title, $5), title_by = case when title is null then 'words' else title_by end
-where owner_id = $1 and name = $2 and running_run is null
+where owner_id = $1 and name = $2 and running_run is null and queued = 0
 returning id, next_ord - $6 as ord, active_leaf, title, message_count, created_at";
 
-const RUNNING: &str = "select running_run from sessions where owner_id = $1 and name = $2";
+// Between two runs of a line the one that comes next has the session.
+const HOLDER: &str = "
+select coalesce(s.running_run, (
+  select r.id from runs r where r.session_id = s.id and r.status = 'queued' order by r.interrupts desc, r.queue_no limit 1))
+from sessions s where s.owner_id = $1 and s.name = $2";
 
 async fn claim_session(tx: &mut Tx, accept: &Accept) -> Result<Claim, Refused> {
     let kind = accept.request.kind;
@@ -131,8 +155,8 @@ async fn claim_session(tx: &mut Tx, accept: &Accept) -> Result<Claim, Refused> {
     if let Some(claim) = claim {
         return Ok(claim);
     }
-    let running = Sql::new(RUNNING).bind(accept.user).bind(accept.session_name.as_str());
-    match running.maybe::<(Option<RunId>,)>(tx).await? {
+    let holder = Sql::new(HOLDER).bind(accept.user).bind(accept.session_name.as_str());
+    match holder.maybe::<(Option<RunId>,)>(tx).await? {
         Some((Some(run),)) => Err(Refused::Busy(run)),
         None if kind != RunKind::Turn => Err(Refused::NotFound),
         // It ended, or the session was deleted, between the two statements: only Postgres lets that be seen.
@@ -179,9 +203,14 @@ insert into runs (id, session_id, user_id, kind, status, request, human_id, mess
 values ($1, $2, $3, $10, 'running', $4, $5, $6, $7, $8, $9, $9)
 on conflict (session_id) where status = 'running' do nothing";
 
+const START_RUN: &str = "
+update runs
+set status = 'running', request = $4, human_id = $5, message_id = $6, owner = $7, started_at = $9
+where id = $1 and session_id = $2 and user_id = $3 and status = 'queued' and on_disconnect = $8 and kind = $10";
+
 const SHOW_LEAF: &str = "update sessions set active_leaf = $2 where id = $1";
 
-async fn append(tx: &mut Tx, accept: &Accept, claim: &Claim, place: &Place) -> Result<(), Refused> {
+async fn append(tx: &mut Tx, accept: &Accept, claim: &Claim, place: &Place, row: RunRow) -> Result<(), Refused> {
     let kind = place.request.kind;
     let mut ord = claim.ord;
     if kind.speaks() {
@@ -209,7 +238,11 @@ async fn append(tx: &mut Tx, accept: &Accept, claim: &Claim, place: &Place) -> R
             .run(tx)
             .await?;
     }
-    let added = Sql::new(ADD_RUN)
+    let running = Sql::new(match row {
+        RunRow::New => ADD_RUN,
+        RunRow::Queued => START_RUN,
+    });
+    let running = running
         .bind(accept.run)
         .bind(claim.id)
         .bind(accept.user)
@@ -219,10 +252,8 @@ async fn append(tx: &mut Tx, accept: &Accept, claim: &Claim, place: &Place) -> R
         .bind(accept.owner.as_str())
         .bind(Word(place.request.on_disconnect))
         .bind(accept.now)
-        .bind(kind.as_str())
-        .run(tx)
-        .await?;
-    if added == 0 {
+        .bind(kind.as_str());
+    if running.run(tx).await? == 0 {
         return Err(StoreError::Conflict("another run of the session is running").into());
     }
     Sql::new(SHOW_LEAF).bind(claim.id).bind(place.message).run(tx).await?;

@@ -38,6 +38,14 @@ pub(super) async fn append_last(tx: &mut Tx, batch: FrameBatch) -> Result<(), St
     bound(Sql::new(APPEND_LAST), batch).run(tx).await.map(|_| ())
 }
 
+const APPEND_FIRST: &str = "insert into run_events (run_id, first_seq, last_seq, frames) values ($1, $2, $3, $4)";
+
+/// Frames of a run that no process owns yet.
+pub(super) async fn append_first(tx: &mut Tx, batch: FrameBatch) -> Result<(), StoreError> {
+    let sql = Sql::new(APPEND_FIRST).bind(batch.run).bind(batch.first_seq).bind(batch.last_seq).bind(batch.lines);
+    sql.run(tx).await.map(|_| ())
+}
+
 fn bound(sql: Sql, batch: FrameBatch) -> Sql {
     sql.bind(batch.run).bind(batch.first_seq).bind(batch.last_seq).bind(batch.lines).bind(batch.owner)
 }

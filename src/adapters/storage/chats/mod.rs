@@ -12,6 +12,7 @@ mod messages;
 mod place;
 mod prune;
 mod questions;
+mod queue;
 mod runs;
 mod search;
 mod sessions;

@@ -81,6 +81,7 @@ impl Chat {
         let model = Arc::clone(&ports.chat_model);
         let stage = ChatPorts {
             chats: TapedChats::over(Arc::new(Stage)),
+            queue: Arc::new(Stage),
             history: Arc::new(Stage),
             memory: Arc::clone(&ports.memory),
             documents: Arc::clone(&ports.documents),

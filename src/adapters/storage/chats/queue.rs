@@ -1,0 +1,227 @@
+//! Runs in line: put there, started, and ended without having run.
+
+use async_trait::async_trait;
+use sqlx::{FromRow, types::Json};
+
+use super::{
+    super::{
+        Storage,
+        sql::{Sql, Tx, Word},
+        writer::Kind,
+    },
+    accept::{Claim, RunRow, begin, claim_key},
+    log,
+    place::place,
+    search::Terms,
+};
+use crate::domain::{
+    chat::{
+        Accept, EndQueued, Enqueued, Head, OnBusy, QueueBounds, QueueStore, Refused, StartQueued, Started, TurnRequest,
+    },
+    error::StoreError,
+    id::{MessageId, RunId, SessionId, UserId},
+    run::FrameBatch,
+    time::Millis,
+    user::Role,
+};
+
+#[async_trait]
+impl QueueStore for Storage {
+    async fn enqueue(&self, accept: &Accept, first: &FrameBatch, bounds: QueueBounds) -> Result<Enqueued, Refused> {
+        let (accept, first) = (accept.clone(), first.clone());
+        self.write(Kind::ACCEPT, move |tx| Box::pin(async move { enqueue(tx, &accept, first, bounds).await })).await
+    }
+
+    async fn heads(&self, session: Option<SessionId>, limit: i64) -> Result<Vec<Head>, StoreError> {
+        heads(&mut self.read().await?, session, limit).await
+    }
+
+    async fn start(&self, start: &StartQueued) -> Result<Started, Refused> {
+        let start = start.clone();
+        self.write(Kind::ACCEPT, move |tx| Box::pin(async move { self::start(tx, &start).await })).await
+    }
+
+    async fn end_queued(&self, end: &EndQueued) -> Result<(), StoreError> {
+        let end = end.clone();
+        self.write(Kind::FINISH, move |tx| Box::pin(async move { end_queued(tx, end).await })).await
+    }
+}
+
+// First of all, so that nobody starts, ends or adds a run of the session meanwhile.
+const COUNT_IN: &str = "
+update sessions set queued = queued + 1, updated_at = $3
+where owner_id = $1 and name = $2 and (running_run is not null or queued > 0) and queued < $4
+returning id, next_ord as ord, active_leaf, title, message_count, created_at";
+
+const WAITING: &str = "select queued from sessions where owner_id = $1 and name = $2";
+
+const WAITING_IN_ALL: &str = "select count(*) from runs where status = 'queued'";
+
+const ENQUEUE: &str = "
+insert into runs (id, session_id, user_id, kind, status, request, human_id, on_disconnect, created_at, interrupts, queue_no)
+select $1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, coalesce(max(r.queue_no), 0) + 1
+from runs r where r.session_id = $2 and r.status = 'queued'";
+
+async fn enqueue(tx: &mut Tx, accept: &Accept, first: FrameBatch, bounds: QueueBounds) -> Result<Enqueued, Refused> {
+    claim_key(tx, accept).await?;
+    let counted = Sql::new(COUNT_IN)
+        .bind(accept.user)
+        .bind(accept.session_name.as_str())
+        .bind(accept.now)
+        .bind(bounds.session)
+        .maybe::<Claim>(tx)
+        .await?;
+    let Some(claim) = counted else {
+        let waiting =
+            Sql::new(WAITING).bind(accept.user).bind(accept.session_name.as_str()).maybe::<(i64,)>(tx).await?;
+        return Err(if waiting.is_some_and(|(waiting,)| waiting > 0) { Refused::QueueFull } else { Refused::Idle });
+    };
+    let (waiting,) = Sql::new(WAITING_IN_ALL).one::<(i64,)>(tx).await?;
+    if usize::try_from(waiting).unwrap_or(usize::MAX) >= bounds.total {
+        return Err(Refused::Overloaded);
+    }
+    // Where it is written is settled when it starts; what can never be is told now.
+    place(tx, &claim, accept).await?;
+    let interrupts = accept.request.on_busy == OnBusy::Interrupt;
+    Sql::new(ENQUEUE)
+        .bind(accept.run)
+        .bind(claim.id)
+        .bind(accept.user)
+        .bind(accept.request.kind.as_str())
+        .json(&accept.request)
+        .bind(accept.human)
+        .bind(Word(accept.request.on_disconnect))
+        .bind(accept.now)
+        .bind(interrupts)
+        .run(tx)
+        .await?;
+    log::append_first(tx, first).await?;
+    let interrupted = if interrupts { interrupt(tx, claim.id, accept.now).await? } else { None };
+    Ok(Enqueued { session: claim.id, interrupted })
+}
+
+const INTERRUPT: &str = "
+update runs set stop_requested_at = coalesce(stop_requested_at, $2)
+where session_id = $1 and status = 'running'
+returning id";
+
+async fn interrupt(tx: &mut Tx, session: SessionId, now: Millis) -> Result<Option<RunId>, StoreError> {
+    Ok(Sql::new(INTERRUPT).bind(session).bind(now).maybe::<(RunId,)>(tx).await?.map(|(run,)| run))
+}
+
+#[derive(FromRow)]
+struct HeadRow {
+    id: RunId,
+    session_id: SessionId,
+    user_id: UserId,
+}
+
+const HEADS: &str = "
+select r.id, r.session_id, r.user_id from runs r join sessions s on s.id = r.session_id
+where r.status = 'queued' and s.running_run is null and not exists (
+  select 1 from runs b where b.session_id = r.session_id and b.status = 'queued'
+     and (b.interrupts > r.interrupts or (b.interrupts = r.interrupts and b.queue_no < r.queue_no)))
+order by r.created_at, r.id limit $1";
+
+const HEAD: &str = "
+select r.id, r.session_id, r.user_id from runs r join sessions s on s.id = r.session_id
+where r.session_id = $2 and r.status = 'queued' and s.running_run is null
+order by r.interrupts desc, r.queue_no limit $1";
+
+async fn heads(tx: &mut Tx, session: Option<SessionId>, limit: i64) -> Result<Vec<Head>, StoreError> {
+    let rows = match session {
+        Some(session) => Sql::new(HEAD).bind(limit.min(1)).bind(session).all::<HeadRow>(tx).await?,
+        None => Sql::new(HEADS).bind(limit).all::<HeadRow>(tx).await?,
+    };
+    Ok(rows.into_iter().map(|row| Head { run: row.id, session: row.session_id, user: row.user_id }).collect())
+}
+
+const COUNT_OUT: &str = "
+update sessions set queued = queued - 1, updated_at = $2
+where id = $1 and running_run is null and queued > 0
+returning name";
+
+#[derive(FromRow)]
+struct QueuedRow {
+    id: RunId,
+    request: Json<TurnRequest>,
+    human_id: MessageId,
+    created_at: Millis,
+    role: Word<Role>,
+    disabled_at: Option<Millis>,
+}
+
+const NEXT: &str = "
+select r.id, r.request, r.human_id, r.created_at, u.role, u.disabled_at from runs r join users u on u.id = r.user_id
+where r.session_id = $1 and r.status = 'queued' order by r.interrupts desc, r.queue_no limit 1";
+
+// The session has a title and messages: a run waits only behind another.
+const CLAIM: &str = "
+update sessions set running_run = $2, next_ord = next_ord + $3, message_count = message_count + $4
+where id = $1
+returning id, next_ord - $3 as ord, active_leaf, title, message_count, created_at";
+
+async fn start(tx: &mut Tx, start: &StartQueued) -> Result<Started, Refused> {
+    let Head { run, session, user } = start.head;
+    let taken = || Refused::Store(StoreError::Conflict("another run of the session is next"));
+    let counted = Sql::new(COUNT_OUT).bind(session).bind(start.now).maybe::<(String,)>(tx).await?;
+    let (session_name,) = counted.ok_or_else(taken)?;
+    let next = Sql::new(NEXT).bind(session).maybe::<QueuedRow>(tx).await?;
+    let queued = next.filter(|next| next.id == run).ok_or_else(taken)?;
+    if queued.disabled_at.is_some() {
+        return Err(Refused::NotFound);
+    }
+    let Json(request) = queued.request;
+    let kind = request.kind;
+    let claim = Sql::new(CLAIM)
+        .bind(session)
+        .bind(run)
+        .bind(i64::from(kind.speaks()) + i64::from(kind.answers_anew()))
+        .bind(i64::from(kind.speaks()))
+        .one::<Claim>(tx)
+        .await?;
+    let accept = Accept {
+        user,
+        session_name,
+        new_session: session,
+        human: queued.human_id,
+        message: start.message,
+        run,
+        owner: start.owner.clone(),
+        title: String::new(),
+        model: request.model.clone().unwrap_or_else(|| start.model.clone()),
+        request,
+        idempotency: None,
+        now: start.now,
+    };
+    let terms = Terms::of(&accept.request.message);
+    let accepted = begin(tx, &accept, claim, &terms, RunRow::Queued).await?;
+    let log = log::frames(tx, run, 0, LOGGED).await?;
+    Ok(Started { accepted, role: queued.role.0, queued_at: queued.created_at, log })
+}
+
+/// More batches than a run that waits has.
+const LOGGED: i64 = 16;
+
+const COUNT_OUT_OF: &str = "
+update sessions set queued = queued - 1
+where id = (select r.session_id from runs r where r.id = $1 and r.status = 'queued')";
+
+const END: &str = "
+update runs set status = $2, error = $3, last_seq = $4, ended_at = $5 where id = $1 and status = 'queued'";
+
+async fn end_queued(tx: &mut Tx, end: EndQueued) -> Result<(), StoreError> {
+    Sql::new(COUNT_OUT_OF).bind(end.run).run(tx).await?;
+    let ended = Sql::new(END)
+        .bind(end.run)
+        .bind(Word(end.status))
+        .json_opt(end.error.as_ref())
+        .bind(end.frames.last_seq)
+        .bind(end.now)
+        .run(tx)
+        .await?;
+    if ended == 0 {
+        return Err(StoreError::Conflict("the run does not wait any more"));
+    }
+    log::append_first(tx, end.frames).await
+}
