@@ -93,11 +93,9 @@ fn problem_of(response: &mut Response) -> Option<Unwritten> {
 fn log(unwritten: &Unwritten) {
     let Problem { status, code, run_id, .. } = &*unwritten.problem;
     let cause = unwritten.cause.as_deref().unwrap_or_default();
-    // How a run failed is in the log already, with its cause.
-    if *status == 503 && cause.is_empty() {
-        // Refused for a while, and said so.
-        tracing::info!(status, code, "refused");
-    } else if *status >= 500 && run_id.is_none() {
+    // A place that is taken for a while is no fault; and how a run failed is in the log already, with its cause.
+    let is_full = *status == 503 && cause.is_empty();
+    if *status >= 500 && run_id.is_none() && !is_full {
         tracing::error!(status, code, cause, "failed");
     } else {
         tracing::info!(status, code, cause, "refused");
