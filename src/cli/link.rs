@@ -108,7 +108,9 @@ pub(crate) async fn read<T: DeserializeOwned>(response: Response) -> Result<T, F
 
 /// A problem in a line.
 pub(crate) fn told(problem: &Problem) -> String {
-    let fields: String = problem.errors.iter().map(|error| format!("; {}: {}", error.field, error.message)).collect();
+    // Of one field the detail speaks already.
+    let more = problem.errors.iter().filter(|error| !problem.detail.contains(&error.message));
+    let fields: String = more.map(|error| format!("; {}: {}", error.field, error.message)).collect();
     format!("{} ({}){fields}", problem.detail, problem.code)
 }
 

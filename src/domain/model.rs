@@ -153,6 +153,8 @@ pub type ModelStream = BoxStream<'static, Result<ModelEvent, ModelError>>;
 pub trait ChatModel: Send + Sync {
     /// What traces and messages call it.
     fn name(&self) -> &str;
+    /// Whether a request may name `model`. What a server offers is known only to it.
+    fn offers(&self, model: &str) -> bool;
     /// Starts an answer.
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError>;
 }

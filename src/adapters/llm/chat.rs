@@ -87,6 +87,10 @@ impl ChatModel for OpenAiChat {
         &self.model
     }
 
+    fn offers(&self, _: &str) -> bool {
+        true
+    }
+
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let limits = self.client.limits;
         let total = Instant::now() + limits.total;

@@ -37,7 +37,7 @@ impl<T: DeserializeOwned> OptionalFromRequest<Arc<App>> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Option<Self>> {
-        if !request.headers().contains_key(header::CONTENT_TYPE) && request.body().is_end_stream() {
+        if request.body().is_end_stream() {
             return Ok(None);
         }
         <Self as FromRequest<Arc<App>>>::from_request(request, app).await.map(Some)

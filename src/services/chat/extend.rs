@@ -52,8 +52,10 @@ impl Inner {
 
     /// What the answer rests on, as far as its reader may still read it.
     async fn still_readable(&self, scene: &Scene, earlier: &Message) -> Result<Evidence, TurnError> {
-        let question = scene.accepted.text.clone();
-        let Some(trace) = &earlier.trace else { return Ok(Evidence { question, ..Evidence::default() }) };
+        let Some(trace) = &earlier.trace else {
+            return Ok(Evidence { question: scene.accepted.text.clone(), ..Evidence::default() });
+        };
+        let question = trace.query.clone().unwrap_or_else(|| scene.accepted.text.clone());
         let documents = &self.ports.documents;
         let access = documents.readable(scene.user, None).await?;
         let mut passages = trace.retrieved_chunks.clone().unwrap_or_default();

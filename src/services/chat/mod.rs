@@ -294,6 +294,11 @@ impl Chat {
     /// What can be seen without the store.
     fn check(&self, request: &TurnRequest) -> Result<(), FieldError> {
         let wrong = |message: String| Err(FieldError { field: "message".into(), message, valid: Vec::new() });
+        let speaker = &self.inner.ports.chat_model;
+        if request.model.as_ref().is_some_and(|model| !speaker.offers(model)) {
+            let valid = vec![speaker.name().to_owned()];
+            return Err(FieldError { field: "model".into(), message: "there is no such model here".into(), valid });
+        }
         if !request.kind.speaks() {
             return Ok(());
         }

@@ -73,6 +73,10 @@ impl ChatModel for TapedModel {
         &self.name
     }
 
+    fn offers(&self, model: &str) -> bool {
+        self.inner.offers(model)
+    }
+
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let Some(tape) = current() else { return self.inner.stream(request).await };
         match tape.turn::<Heard>(self.port, &request) {
@@ -163,6 +167,10 @@ struct Named {
 impl ChatModel for Named {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn offers(&self, model: &str) -> bool {
+        self.inner.offers(model)
     }
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {

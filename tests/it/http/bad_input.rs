@@ -142,3 +142,16 @@ async fn too_much() {
     let too_large = admin.request(Method::GET, "/auth/me").header("x-note", "n".repeat(17_000));
     assert_eq!(Answer::of(too_large).await.problem(), problem(431, "headers_too_large", &[]));
 }
+
+#[tokio::test]
+async fn a_model_that_is_not_there() {
+    let model: std::sync::Arc<dyn askback::domain::model::ChatModel> =
+        std::sync::Arc::new(askback::adapters::llm::builtin::Builtin::new(None));
+    let app = TestApp::with(Setup { model: Some(model), ..Setup::default() }).await;
+    let ada = app.user("ada").await;
+    let named = |model: &str| json!({"message": "Hello!", "model": model});
+    let refused = ada.post("/chat", named("gpt-9")).await;
+    assert_eq!(refused.problem(), problem(422, "invalid_field", &["model"]));
+    assert_eq!(refused.json()["errors"][0]["valid"], json!(["builtin"]));
+    assert_eq!(ada.post("/chat", named("builtin")).await.json()["model"], "builtin");
+}

@@ -133,6 +133,10 @@ impl<M: ChatModel> ChatModel for FaultyModel<M> {
         self.inner.name()
     }
 
+    fn offers(&self, model: &str) -> bool {
+        self.inner.offers(model)
+    }
+
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         if self.faults.meet("stream").await {
             return Err(ModelError::Transient("planned fault".into()));

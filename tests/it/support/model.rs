@@ -91,6 +91,10 @@ impl ChatModel for ScriptedModel {
         "scripted"
     }
 
+    fn offers(&self, _: &str) -> bool {
+        true
+    }
+
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         if let Err(violation) = check(&request) {
             self.violations.lock().unwrap().push(violation.clone());

@@ -57,6 +57,10 @@ impl ChatModel for Builtin {
         "builtin"
     }
 
+    fn offers(&self, model: &str) -> bool {
+        model == self.name()
+    }
+
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         if request.schema.is_some() {
             return Err(ModelError::Permanent(
@@ -77,7 +81,8 @@ impl ChatModel for Builtin {
             Step::FoundNothing => write::no_knowledge(lang).to_owned(),
             Step::Told(text) => text.to_owned(),
         };
-        Ok(speak::text(&text, request.sampling.max_tokens, prompt_tokens))
+        let rest = text.strip_prefix(turn.begun).unwrap_or(&text);
+        Ok(speak::text(rest, request.sampling.max_tokens, prompt_tokens))
     }
 }
 
@@ -98,6 +103,8 @@ fn search(messages: &[Prompt]) -> ToolCall {
 struct Turn<'r> {
     /// The last message of the user.
     asked: &'r str,
+    /// What the answer begins with already.
+    begun: &'r str,
     step: Step<'r>,
 }
 
@@ -126,13 +133,13 @@ impl<'r> Turn<'r> {
             _ => None,
         });
         // Written on is an answer that stands between its passages and the last word of the user.
-        let asked = match last_user.and_then(|at| messages[..at].split_last_chunk::<2>()) {
+        let (asked, begun) = match last_user.and_then(|at| messages[..at].split_last_chunk::<2>()) {
             Some((_, [Prompt::User { content }, Prompt::Assistant { content: begun, .. }]))
-                if request.tools.is_empty() && !begun.is_empty() && parse_evidence(content).is_some() =>
+                if request.tools.is_empty() && parse_evidence(content).is_some() =>
             {
-                content.as_str()
+                (content.as_str(), begun.as_str())
             }
-            _ => asked,
+            _ => (asked, ""),
         };
         let found = results.clone().find_map(|(_, content)| parse_evidence(content));
         let given = || {
@@ -152,7 +159,7 @@ impl<'r> Turn<'r> {
         } else {
             Step::Asked
         };
-        Self { asked, step }
+        Self { asked, begun, step }
     }
 }
 

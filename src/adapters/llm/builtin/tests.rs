@@ -168,3 +168,32 @@ async fn without_tools_or_evidence_it_says_so() {
     let whole = complete(&Builtin::new(None), request).await.unwrap();
     assert_eq!(whole.text, write::cannot_search(Lang::En));
 }
+
+#[tokio::test]
+async fn an_answer_that_was_begun_goes_on_within_the_limit() {
+    let material = format!("{MANUALS}\n\nQuestion: How long is the warranty of the Aurora X1?");
+    let model = Builtin::new(None);
+    let request = |begun: &str| ModelRequest {
+        messages: vec![
+            Prompt::System { content: "Go on.".into() },
+            user(&material),
+            Prompt::Assistant { content: begun.into(), tool_calls: vec![] },
+            user("Go on exactly where your answer stops."),
+        ],
+        sampling: Sampling { max_tokens: Some(6), ..Sampling::default() },
+        ..ModelRequest::default()
+    };
+    let mut said = "Northlight gives a ".to_owned();
+    for _ in 0..20 {
+        let more = complete(&model, request(&said)).await.unwrap();
+        said.push_str(&more.text);
+        if more.finish_reason == "stop" {
+            break;
+        }
+        assert!(!more.text.is_empty(), "{said}");
+    }
+    assert_eq!(
+        said,
+        "Northlight gives a warranty of 3 years on the Aurora X1. [1] The battery is covered for 12 months. [1]"
+    );
+}

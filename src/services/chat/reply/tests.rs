@@ -532,6 +532,10 @@ impl ChatModel for Scripted {
         "scripted"
     }
 
+    fn offers(&self, _: &str) -> bool {
+        true
+    }
+
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         assert!(request.schema.is_some() && request.tools.is_empty());
         let mut texts = self.0.lock().unwrap();
