@@ -169,7 +169,7 @@ impl HitlStatus {
         }
     }
 
-    /// Whether the table of behaviour.md §2 has this move.
+    /// Whether a question makes this move. The store records no other.
     #[must_use]
     pub const fn may_become(self, next: Self) -> bool {
         match self {
@@ -177,7 +177,9 @@ impl HitlStatus {
             Self::Taken => {
                 matches!(next, Self::Open | Self::Answered | Self::Dismissed | Self::Superseded | Self::Expired)
             }
-            Self::Answered | Self::Dismissed | Self::Superseded | Self::Expired => false,
+            // Resumed once more on another branch: a line of its history, no other state.
+            Self::Answered => matches!(next, Self::Answered),
+            Self::Dismissed | Self::Superseded | Self::Expired => false,
         }
     }
 }
@@ -196,6 +198,19 @@ pub enum Settlement {
     Reopened,
     /// It was answered before, and this run resumed it on another branch: answered it stays.
     Repeated,
+}
+
+impl Settlement {
+    /// The state that it leaves a question in whose time has not passed.
+    #[must_use]
+    pub const fn status(self) -> HitlStatus {
+        match self {
+            Self::Answered | Self::Repeated => HitlStatus::Answered,
+            Self::Dismissed => HitlStatus::Dismissed,
+            Self::Superseded => HitlStatus::Superseded,
+            Self::Reopened => HitlStatus::Open,
+        }
+    }
 }
 
 /// A question as it is stored.
@@ -307,5 +322,37 @@ impl HitlView {
             expires_at: expires_at.to_string(),
             status,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [HitlStatus; 6] = [
+        HitlStatus::Open,
+        HitlStatus::Taken,
+        HitlStatus::Answered,
+        HitlStatus::Dismissed,
+        HitlStatus::Superseded,
+        HitlStatus::Expired,
+    ];
+
+    #[test]
+    fn the_table_of_moves() {
+        let moves = |from: HitlStatus| ALL.into_iter().filter(|to| from.may_become(*to)).collect::<Vec<_>>();
+        use HitlStatus::{Answered, Dismissed, Expired, Open, Superseded, Taken};
+        assert_eq!(moves(Open), [Taken, Expired]);
+        assert_eq!(moves(Taken), [Open, Answered, Dismissed, Superseded, Expired]);
+        assert_eq!(moves(Answered), [Answered]);
+        assert_eq!([Dismissed, Superseded, Expired].map(moves), [vec![], vec![], vec![]]);
+    }
+
+    #[test]
+    fn a_run_leaves_a_question_only_where_it_may_go() {
+        for settlement in [Settlement::Answered, Settlement::Dismissed, Settlement::Superseded, Settlement::Reopened] {
+            assert!(HitlStatus::Taken.may_become(settlement.status()), "{settlement:?}");
+        }
+        assert!(HitlStatus::Answered.may_become(Settlement::Repeated.status()));
     }
 }

@@ -11,6 +11,7 @@
     unreachable_pub
 )]
 
+mod asking;
 mod cli;
 mod contract;
 mod crash;

@@ -22,6 +22,8 @@ use crate::{
     services::agent::{Agent, End, run::Run},
 };
 
+/// Why a question is left that nobody can resume.
+const UNREADABLE: &str = "its record cannot be read";
 const SYSTEM: &str = include_str!("../prompts/system.md");
 
 impl Inner {
@@ -29,6 +31,7 @@ impl Inner {
     pub(super) async fn answer(&self, scene: &Scene, work: &mut Work) -> Result<Ending, TurnError> {
         fail::fail_point!("turn:accepted", |_| Err(TurnError::Internal("failpoint".into())));
         if let RunKind::Continue(_) = scene.request.kind {
+            self.settle_again(scene, work).await;
             return self.extend(scene, work).await;
         }
         let Some(question) = &scene.accepted.question else {
@@ -36,7 +39,7 @@ impl Inner {
         };
         let Some(record) = &question.record else {
             tracing::warn!(hitl_id = %question.id, "a question's record cannot be read; the message is a new question");
-            work.settlement = Some((Settlement::Superseded, "its record cannot be read".into()));
+            work.settlement = Some((Settlement::Superseded, UNREADABLE.into()));
             return self.ask_agent(scene, &scene.accepted.text, Vec::new(), work).await;
         };
         // What was typed, not what is stored: chosen options come by id.
@@ -69,6 +72,23 @@ impl Inner {
                 self.ask_anew(scene, Vec::new(), work).await
             }
         }
+    }
+
+    /// Judges a reply whose answer was broken off once more: with the rest of the answer it settles the question.
+    async fn settle_again(&self, scene: &Scene, work: &mut Work) {
+        let Some(question) = &scene.accepted.question else { return };
+        let Some(record) = &question.record else {
+            work.settlement = Some((Settlement::Superseded, UNREADABLE.into()));
+            return;
+        };
+        let (typed, by_hitl) = (&scene.request.message, scene.request.hitl.as_ref());
+        let understood = reply::decide(typed, record, by_hitl, self.ports.fast.as_deref()).await;
+        let settlement = match understood.verdict {
+            Verdict::Answer(_) => Settlement::Answered,
+            Verdict::Dismiss { .. } => Settlement::Dismissed,
+            Verdict::NewQuestion { .. } | Verdict::Unsure => Settlement::Superseded,
+        };
+        work.settlement = Some((settlement, understood.reason));
     }
 
     /// Leaves the question that was open for the one that the message asks.

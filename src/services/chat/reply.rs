@@ -105,11 +105,15 @@ pub fn understand(reply: &str, record: &Record, body: Option<&HitlReply>) -> Und
     match understood {
         Some(understood) if !is_addressed || !matches!(understood.verdict, Verdict::NewQuestion { .. }) => understood,
         _ if is_addressed => {
+            // A name in a long text, in a refusal, or in that of another model chooses nothing.
+            let chooses = !is_long && !choose::is_negated(&said.tokens) && !offer.is_other_model(&said);
+            let named = if chooses { offer.mentioned(&said) } else { BTreeSet::new() };
             let answer = Answer {
                 text: cut(reply, MAX_ANSWER).to_owned(),
-                filters: filters(record, &offer.mentioned(&said)),
+                filters: filters(record, &named),
                 except_documents: Vec::new(),
-                words: if said.tokens.is_empty() { String::new() } else { cut(reply, MAX_ANSWER).to_owned() },
+                // What has no words, or counts to a place that is not there, adds nothing to the search.
+                words: if intent::is_bare(&said) { String::new() } else { cut(reply, MAX_ANSWER).to_owned() },
             };
             Understanding::new(Verdict::Answer(answer), "names the question by id")
         }

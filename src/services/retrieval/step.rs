@@ -212,7 +212,7 @@ impl Retrieval {
             return Ok((judged, weights::VERSION.to_owned()));
         };
         Ok(match model::ask(grader, &work.resolved.text, &found.passages).await {
-            Ok(opinion) => (model::merge(judged, opinion), grader.name().to_owned()),
+            Ok(opinion) => (model::merge(judged, opinion, work.lang()), grader.name().to_owned()),
             Err(problem) => (judged, format!("{} ({} {})", weights::VERSION, grader.name(), problem.as_str())),
         })
     }

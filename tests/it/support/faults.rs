@@ -61,6 +61,11 @@ impl Faults {
         self.0.lock().unwrap().always.remove(op);
     }
 
+    /// What is planned does not happen.
+    pub fn forget(&self) {
+        self.0.lock().unwrap().planned.clear();
+    }
+
     /// How often `op` was called.
     pub fn count(&self, op: &'static str) -> usize {
         self.0.lock().unwrap().counts.get(op).copied().unwrap_or(0)

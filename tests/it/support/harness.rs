@@ -289,6 +289,33 @@ impl Harness {
         Self::over(Parts { model, ..self.parts() }, "boot1", |_| {})
     }
 
+    /// The same with a model that grades.
+    pub fn graded_by(self, grader: &Arc<ScriptedModel>) -> Self {
+        let library = &self.retrieval;
+        let retrieval = Arc::new(Retrieval {
+            search: library.search.clone(),
+            documents: Arc::clone(&library.documents),
+            clock: Arc::clone(&library.clock),
+            reranker: None,
+            fast: None,
+            grade: Some(Arc::clone(grader) as Arc<dyn ChatModel>),
+            judges: library.judges.clone(),
+            config: library.config.clone(),
+        });
+        let tool = Arc::new(KnowledgeTool::new(Arc::clone(&retrieval)));
+        Self::over(Parts { retrieval, tool, ..self.parts() }, "boot1", |_| {})
+    }
+
+    /// The same with another knowledge tool; answers are resumed over the documents all the same.
+    pub fn searching_with(self, tool: Arc<dyn Tool>) -> Self {
+        Self::over(Parts { tool, ..self.parts() }, "boot1", |_| {})
+    }
+
+    /// Puts files into the library; one that is there gets a new version.
+    pub async fn shelve(&self, files: &[(&str, &str)]) {
+        knowledge::shelve(&self.store, &self.retrieval, self.folder.path(), files).await;
+    }
+
     fn parts(&self) -> Parts {
         Parts {
             store: self.store.clone(),
@@ -342,14 +369,39 @@ impl Harness {
     /// Another start of the process over the same data, as after a crash: nothing of this one was ended, and nothing that
     /// is left of it reaches the store any more.
     pub async fn after_crash(&self, model: Arc<ScriptedModel>, search: Arc<ScriptedSearch>) -> Self {
-        for op in ["log", "finish", "beat_process", "orphans", "heads", "start"] {
-            self.faults.always(op, Fault::Fail);
-        }
+        self.cut_off();
         let tool = Arc::clone(&search) as Arc<dyn Tool>;
         let faults = Faults::default();
         let restarted = Self::over(Parts { model, search, tool, faults, ..self.parts() }, "boot2", |_| {});
         restarted.chat.recover().await;
         restarted
+    }
+
+    /// Another start of the process over the same data, as after an orderly end.
+    pub async fn restarted(&self) -> Self {
+        self.chat.shutdown(std::time::Duration::from_secs(60)).await;
+        self.started_again().await
+    }
+
+    /// The same as after a crash, with the model, the tool and the documents that it had.
+    pub async fn crashed(&self) -> Self {
+        self.cut_off();
+        self.started_again().await
+    }
+
+    async fn started_again(&self) -> Self {
+        let boot = uuid::Uuid::now_v7().to_string();
+        let again = Self::over(Parts { faults: Faults::default(), ..self.parts() }, &boot, |_| {});
+        again.move_to(&self.session());
+        again.chat.recover().await;
+        again
+    }
+
+    /// Nothing of this process reaches the store any more.
+    fn cut_off(&self) {
+        for op in ["log", "finish", "beat_process", "orphans", "heads", "start"] {
+            self.faults.always(op, Fault::Fail);
+        }
     }
 
     /// The session that the next turns are in; `s1` until [`move_to`](Self::move_to).

@@ -90,14 +90,21 @@ pub async fn library(
     let embedder: Arc<dyn Embedder> =
         Arc::new(FaultyEmbedder { inner: Builtin::load().unwrap(), faults: faults.clone() });
     let index = Arc::new(EmbeddedIndex::new(embedder.dims()));
+    let library = retrieval(store, clock, index, embedder);
+    shelve(store, &library, folder, files).await;
+    library
+}
+
+/// Puts these files into a library; one that is there gets a new version, unless it is the same. `name` or `collection/name`.
+pub async fn shelve(store: &Storage, library: &Retrieval, folder: &Path, files: &[(&str, &str)]) {
     let ports = Ports {
         documents: Arc::new(store.clone()),
         jobs: Arc::new(store.clone()),
         blobs: Arc::new(LocalBlobs::open(&folder.join("blobs")).unwrap()),
-        index: Arc::clone(&index) as Arc<dyn VectorIndex>,
-        embedder: Arc::clone(&embedder),
+        index: Arc::clone(library.search.index()),
+        embedder: Arc::clone(library.search.embedder()),
         extractor: Arc::new(InProcess),
-        clock: Arc::clone(clock),
+        clock: Arc::clone(&library.clock),
     };
     let config = WorkerConfig { poll: Duration::from_millis(20), ..WorkerConfig::new("library") };
     let ingest = Ingest::new(ports, config);
@@ -106,8 +113,9 @@ pub async fn library(
     for (name, content) in files {
         let path = folder.join("upload");
         std::fs::write(&path, content).unwrap();
-        let Submitted::Queued { job, .. } = ingest.submit(None, "default", name, &path).await.unwrap() else {
-            panic!()
+        let (collection, name) = name.split_once('/').unwrap_or(("default", name));
+        let Submitted::Queued { job, .. } = ingest.submit(None, collection, name, &path).await.unwrap() else {
+            continue;
         };
         let job = ingest.wait(job, Duration::from_secs(60)).await.unwrap();
         assert_eq!((job.state, job.error), (JobState::Completed, None));
@@ -115,7 +123,6 @@ pub async fn library(
     stop.cancel();
     tasks.close();
     tasks.wait().await;
-    retrieval(store, clock, index, embedder)
 }
 
 fn retrieval(

@@ -11,3 +11,4 @@ pub mod process;
 pub mod pty;
 pub mod shelf;
 pub(crate) mod store;
+pub mod tables;

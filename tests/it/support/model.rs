@@ -49,11 +49,14 @@ pub fn call(id: &str, name: &str, arguments: &Value) -> Say {
     Say::Call { id: id.into(), name: name.into(), arguments: arguments.to_string() }
 }
 
+/// What a model says to a request.
+type Reaction = dyn Fn(&ModelRequest) -> Vec<Say> + Send + Sync;
+
 /// See the module. A call beyond the script is a fault of the test or of askback: it panics, and the turn fails.
 #[derive(Default)]
 pub struct ScriptedModel {
     script: Mutex<VecDeque<Vec<Say>>>,
-    always: Option<Vec<Say>>,
+    beyond: Option<Box<Reaction>>,
     seen: Mutex<Vec<ModelRequest>>,
     violations: Mutex<Vec<String>>,
 }
@@ -66,12 +69,22 @@ impl ScriptedModel {
 
     /// Gives this reply to every call.
     pub fn always(reply: Vec<Say>) -> Arc<Self> {
-        Arc::new(Self { always: Some(reply), ..Self::default() })
+        Self::reacting(move |_| reply.clone())
+    }
+
+    /// Replies to what it is asked.
+    pub fn reacting(reaction: impl Fn(&ModelRequest) -> Vec<Say> + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self { beyond: Some(Box::new(reaction)), ..Self::default() })
     }
 
     /// Adds a reply.
     pub fn then(&self, reply: Vec<Say>) {
         self.script.lock().unwrap().push_back(reply);
+    }
+
+    /// Forgets the replies that were not given.
+    pub fn drain(&self) {
+        self.script.lock().unwrap().clear();
     }
 
     /// All requests so far.
@@ -100,8 +113,9 @@ impl ChatModel for ScriptedModel {
             self.violations.lock().unwrap().push(violation.clone());
             panic!("{violation}");
         }
+        let planned = self.script.lock().unwrap().pop_front();
+        let next = planned.or_else(|| self.beyond.as_ref().map(|react| react(&request)));
         self.seen.lock().unwrap().push(request);
-        let next = self.script.lock().unwrap().pop_front().or_else(|| self.always.clone());
         let reply = next.expect("a model call beyond the script");
         if let [Say::Fail(error)] = reply.as_slice() {
             return Err(error.clone());

@@ -131,7 +131,20 @@ select coalesce(s.running_run, (
   select r.id from runs r where r.session_id = s.id and r.status = 'queued' order by r.interrupts desc, r.queue_no limit 1))
 from sessions s where s.owner_id = $1 and s.name = $2";
 
+/// Tries to claim a session that is let go, or deleted, between two statements.
+const CLAIMS: usize = 8;
+
 async fn claim_session(tx: &mut Tx, accept: &Accept) -> Result<Claim, Refused> {
+    for _ in 0..CLAIMS {
+        if let Some(claim) = try_claim(tx, accept).await? {
+            return Ok(claim);
+        }
+    }
+    Err(StoreError::Conflict("the session changed meanwhile").into())
+}
+
+/// `None`: what held the session has let it go meanwhile. Only Postgres lets that be seen.
+async fn try_claim(tx: &mut Tx, accept: &Accept) -> Result<Option<Claim>, Refused> {
     let kind = accept.request.kind;
     if kind == RunKind::Turn {
         Sql::new(MAKE_SESSION)
@@ -152,15 +165,14 @@ async fn claim_session(tx: &mut Tx, accept: &Accept) -> Result<Claim, Refused> {
         .bind(i64::from(kind.speaks()))
         .maybe::<Claim>(tx)
         .await?;
-    if let Some(claim) = claim {
+    if claim.is_some() {
         return Ok(claim);
     }
     let holder = Sql::new(HOLDER).bind(accept.user).bind(accept.session_name.as_str());
     match holder.maybe::<(Option<RunId>,)>(tx).await? {
         Some((Some(run),)) => Err(Refused::Busy(run)),
         None if kind != RunKind::Turn => Err(Refused::NotFound),
-        // It ended, or the session was deleted, between the two statements: only Postgres lets that be seen.
-        _ => Err(StoreError::Conflict("the session changed meanwhile").into()),
+        _ => Ok(None),
     }
 }
 

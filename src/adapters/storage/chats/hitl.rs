@@ -178,20 +178,18 @@ pub(super) async fn settle(
     message: MessageId,
     now: Millis,
 ) -> Result<(), StoreError> {
-    let (status, answered_by) = match settlement {
+    let answered_by = match settlement {
         Settlement::Repeated => {
-            let step = Step { from: HitlStatus::Answered, to: HitlStatus::Answered, reason, at: now };
+            let step = Step { from: HitlStatus::Answered, to: settlement.status(), reason, at: now };
             return record(tx, id, &step, Some(run), Some(message)).await;
         }
-        Settlement::Answered => (HitlStatus::Answered, Some(message)),
-        Settlement::Dismissed => (HitlStatus::Dismissed, None),
-        Settlement::Superseded => (HitlStatus::Superseded, None),
-        Settlement::Reopened => (HitlStatus::Open, None),
+        Settlement::Answered => Some(message),
+        Settlement::Dismissed | Settlement::Superseded | Settlement::Reopened => None,
     };
     let settled = Sql::new(SETTLE)
         .bind(id)
         .bind(run)
-        .bind(Word(status))
+        .bind(Word(settlement.status()))
         .bind(answered_by)
         .bind(now)
         .maybe::<(Word<HitlStatus>,)>(tx)
@@ -256,6 +254,9 @@ async fn record(
     run: Option<RunId>,
     message: Option<MessageId>,
 ) -> Result<(), StoreError> {
+    if !step.from.may_become(step.to) {
+        return Err(StoreError::Conflict("a question makes no such move"));
+    }
     Sql::new(MOVE)
         .bind(id)
         .bind(Word(step.from))

@@ -134,8 +134,12 @@ async fn go_on(tx: &mut Tx, claim: &Claim, accept: &Accept, of: MessageId) -> Re
         return Err(Refused::NotContinuable("an answer that was replied to cannot be continued; regenerate it"));
     }
     let human_row = stored(tx, claim.id, human).await?;
-    let request = TurnRequest { hitl: None, ..under_conditions_of(&answer, accept) };
-    Ok(Place { parent: human_row.parent_id, human, text: human_row.content, message: of, question: None, request })
+    // The run that began the answer left the question open; the one that ends it settles it.
+    let nearest = above(tx, human_row.parent_id).await?;
+    let question = of_branch(tx, nearest, None, accept.now).await?;
+    let mut request = under_conditions_of(&answer, accept);
+    request.hitl = request.hitl.filter(|_| question.is_some());
+    Ok(Place { parent: human_row.parent_id, human, text: human_row.content, message: of, question, request })
 }
 
 #[derive(FromRow)]

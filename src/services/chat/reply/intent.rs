@@ -189,8 +189,7 @@ pub(super) fn slot(said: &Said, original: &str, question: &Question) -> Option<&
     if tokens.is_empty() || tokens.len() - han > SLOT_WORDS || han > SLOT_HAN || said.ends_asking() {
         return None;
     }
-    // A place in a list that the list does not have is no completion.
-    if !question.options.is_empty() && tokens.len() == 1 && tokens[0].text.chars().count() <= 2 {
+    if !question.options.is_empty() && is_bare(said) {
         return None;
     }
     let slots = Said::new(&question.missing_slots.join(" "));
@@ -219,6 +218,15 @@ pub(super) fn slot(said: &Said, original: &str, question: &Question) -> Option<&
     let terms = content(&said.folded).len();
     let is_loose = question.options.is_empty() && !dates && (1..=LOOSE_SLOT_TERMS).contains(&terms);
     (is_loose && (!places || is_capitalised(original))).then_some("a short completion")
+}
+
+/// Whether a reply is no more than a mark, a number or a letter: none of the options, it completes nothing either.
+pub(super) fn is_bare(said: &Said) -> bool {
+    match said.tokens.as_slice() {
+        [] => true,
+        [only] => only.text.chars().count() <= 2,
+        _ => false,
+    }
 }
 
 fn is_date(said: &Said) -> bool {

@@ -57,7 +57,9 @@ impl Said {
         while let Some(c) = chars.next() {
             let after = chars.peek().copied().unwrap_or(' ');
             let is_odd = match c {
-                '%' | '$' | '€' | '£' | '¥' | '/' | '=' | '<' | '>' | '^' | '*' | '@' | '°' | '~' | '|' => true,
+                '%' | '$' | '€' | '£' | '¥' | '/' | '⁄' | '=' | '<' | '>' | '^' | '*' | '@' | '°' | '~' | '|' => {
+                    true
+                }
                 '-' | '−' | '–' => after.is_ascii_digit(),
                 ':' => before.is_ascii_digit() && after.is_ascii_digit(),
                 _ => false,

@@ -113,6 +113,33 @@ fn check(record: &Record, cases: &[(&str, &str)]) {
 }
 
 #[test]
+fn what_has_no_words_chooses_nothing() {
+    for reply in ["!!!", "?", "。", "……", "👍", "🤷‍♀️", "👍🏽", "1/2", "-1", "½", "°"] {
+        check(&products(), &[(reply, "unsure")]);
+        let by_id = HitlReply { id: Some(HitlId::at(Millis(1))), ..HitlReply::default() };
+        let understood = understand(reply, &products(), Some(&by_id));
+        assert_eq!(brief(&understood, &products()), "slot", "{reply}");
+    }
+    check(&products(), &[("2️⃣", "2"), ("②", "2"), ("2！", "2"), ("２。", "2")]);
+}
+
+#[test]
+fn replies_in_the_other_language() {
+    check(&products(), &[("第二个", "2"), ("都要", "1,2"), ("后者", "2"), ("全部", "1,2"), ("算了", "dismiss")]);
+    check(&zh(), &[("the second one", "2"), ("all of them", "1,2,3"), ("last", "3"), ("never mind", "dismiss")]);
+}
+
+#[test]
+fn a_name_by_accident_chooses_nothing_even_by_id() {
+    let by_id = HitlReply { id: Some(HitlId::at(Millis(1))), ..HitlReply::default() };
+    let long = format!("I once had an Aurora X1. {}", "It was a long story. ".repeat(1_500));
+    for reply in [long.as_str(), "I would rather not get the Aurora here, if that is all the same", "the Borealis Z8"] {
+        let understood = understand(reply, &products(), Some(&by_id));
+        assert_eq!(brief(&understood, &products()), "slot", "{reply:.40}");
+    }
+}
+
+#[test]
 fn english_replies_to_two_products() {
     check(
         &products(),

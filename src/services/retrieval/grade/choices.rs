@@ -10,7 +10,10 @@ use crate::{
         hitl::{Choice, Facet, OptionFilter, Question},
         id::DocumentId,
     },
-    text::{cut, lang::Lang},
+    text::{
+        cut,
+        lang::{Lang, detect},
+    },
 };
 
 use super::super::facets::value_key;
@@ -130,7 +133,7 @@ pub(crate) fn question(
 }
 
 fn prompt(lang: Lang, slot: &Slot<'_>, with_options: bool) -> String {
-    let name = slot.name.map(str::trim).filter(|name| !name.is_empty() && name.chars().count() <= 30);
+    let name = readable_name(lang, slot).filter(|name| name.chars().count() <= 30);
     if lang == Lang::Zh {
         return match (slot.facet, name) {
             (_, Some(name)) => format!("您指的是哪一个{name}？"),
@@ -157,9 +160,18 @@ fn prompt(lang: Lang, slot: &Slot<'_>, with_options: bool) -> String {
     }
 }
 
+/// The slot's own name, unless it is in another language than the user's: headers are in the documents' language.
+fn readable_name<'a>(lang: Lang, slot: &Slot<'a>) -> Option<&'a str> {
+    let name = slot.name.map(str::trim).filter(|name| !name.is_empty())?;
+    // "SKU" is a word of every language.
+    let is_code = name.is_ascii() && !name.bytes().any(|byte| byte.is_ascii_lowercase());
+    let is_foreign = matches!((lang, detect(name)), (Lang::Zh, Lang::En) | (Lang::En, Lang::Zh));
+    (is_code || !is_foreign).then_some(name)
+}
+
 /// What is missing, in the user's language.
 fn slot_name(lang: Lang, slot: &Slot<'_>) -> String {
-    if let Some(name) = slot.name.map(str::trim).filter(|name| !name.is_empty()) {
+    if let Some(name) = readable_name(lang, slot) {
         return cut(name, LABEL).to_owned();
     }
     let zh = lang == Lang::Zh;
@@ -337,5 +349,15 @@ mod tests {
         assert_eq!(prompt(Lang::Zh, &slot, true), "您指的是哪一款产品？");
         let slot = Slot { facet: Facet::Kind, is_product: false, name: Some("Care plan") };
         assert_eq!(prompt(Lang::En, &slot, true), "Which care plan do you mean?");
+    }
+
+    #[test]
+    fn headers_of_another_language_are_not_put_to_the_user() {
+        let slot = |name| Slot { facet: Facet::Kind, is_product: false, name: Some(name) };
+        let asked = |lang, name| (prompt(lang, &slot(name), true), slot_name(lang, &slot(name)));
+        assert_eq!(asked(Lang::Zh, "Edition"), ("您指的是以下哪一个？".into(), "种类".into()));
+        assert_eq!(asked(Lang::En, "车型"), ("Which of these do you mean?".into(), "kind".into()));
+        assert_eq!(asked(Lang::Zh, "车型"), ("您指的是哪一个车型？".into(), "车型".into()));
+        assert_eq!(asked(Lang::Zh, "SKU"), ("您指的是哪一个SKU？".into(), "SKU".into()));
     }
 }

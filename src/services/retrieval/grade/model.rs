@@ -8,10 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     domain::{
-        evidence::{Ambiguity, Answerability, Passage, Relevance},
+        evidence::{Ambiguity, Answerability, Passage, Relevance, Route},
+        hitl::Choice,
         model::ChatModel,
     },
-    text::cut,
+    text::{
+        cut,
+        lang::{Lang, detect},
+    },
 };
 
 use super::{
@@ -20,10 +24,14 @@ use super::{
         structured::{Unusable, structured},
     },
     builtin::{Judged, OpenQuestion},
+    choices::MOST,
 };
 
 /// Most characters of a passage that the model is shown.
 const SHOWN: usize = 900;
+/// Most characters of the model's prompt, and of an option that it names.
+const MAX_PROMPT: usize = 200;
+const MAX_NAMED: usize = 60;
 /// Below this share of the best answer the evidence for asking outweighs a model that sees no ambiguity.
 const SURE_TO_ASK: f32 = 0.6;
 
@@ -63,8 +71,9 @@ pub(crate) async fn ask(model: &Arc<dyn ChatModel>, question: &str, passages: &[
     structured(model.as_ref(), "grade", include_str!("../../prompts/grade.md"), shown).await
 }
 
-/// What both come to. The rules own the evidence, the model the reading of it.
-pub(crate) fn merge(mut judged: Judged, opinion: Opinion) -> Judged {
+/// What both come to. The rules own the evidence, the model the reading of it. `lang` is the user's.
+pub(crate) fn merge(mut judged: Judged, opinion: Opinion, lang: Lang) -> Judged {
+    let by_rule = judged.answerability;
     judged.relevance = opinion.relevance;
     judged.answerability = opinion.answerability;
     judged.confidence = if opinion.confidence.is_finite() { opinion.confidence.clamp(0.0, 1.0) } else { 0.0 };
@@ -81,40 +90,57 @@ pub(crate) fn merge(mut judged: Judged, opinion: Opinion) -> Judged {
     match judged.open.take() {
         Some(open) => {
             judged.ambiguity = match open.question.route {
-                crate::domain::evidence::Route::ScopeSelect => Ambiguity::MultipleCandidates,
+                Route::ScopeSelect => Ambiguity::MultipleCandidates,
                 _ => Ambiguity::MissingSlot,
             };
-            judged.open = Some(narrowed(open, &opinion));
-            judged.reason = reason.to_owned();
+            let unbacked = unbacked(&open, &opinion);
+            judged.open = Some(worded(narrowed(open, &opinion), &opinion, &unbacked, lang));
+            judged.reason = if unbacked.is_empty() {
+                reason.to_owned()
+            } else {
+                format!("{reason}; no evidence for {}", unbacked.join(", "))
+            };
         }
         None => {
             judged.ambiguity = Ambiguity::None;
+            // A model that sees several readings finds each of them half answered.
+            judged.answerability = judged.answerability.max(by_rule);
             judged.reason = format!("{reason}; overruled: the evidence does not tell several answers apart");
         }
     }
     judged
 }
 
-/// The options that the model named too, if those are at least two; its prompt, if it gave one.
+/// Whether a model's name for an option means this value.
+fn means(named: &str, value: &str) -> bool {
+    let (named, value) = (value_key(named), value_key(value));
+    !named.is_empty() && (named.contains(&value) || value.contains(&named))
+}
+
+/// Options that the model named and no evidence distinguishes.
+fn unbacked(open: &OpenQuestion, opinion: &Opinion) -> Vec<String> {
+    let is_backed = |named: &str| open.question.options.iter().any(|option| means(named, &option.filter.value));
+    let named = opinion.options.iter().map(|named| cut(named.trim(), MAX_NAMED)).filter(|named| !named.is_empty());
+    named.filter(|named| !is_backed(named)).take(MOST).map(str::to_owned).collect()
+}
+
+/// The options that the model named too, if those are at least two.
 fn narrowed(mut open: OpenQuestion, opinion: &Opinion) -> OpenQuestion {
-    let named: Vec<String> =
-        opinion.options.iter().map(|option| value_key(option)).filter(|key| !key.is_empty()).collect();
-    let matched: Vec<_> = open
-        .question
-        .options
-        .iter()
-        .filter(|option| {
-            let key = value_key(&option.filter.value);
-            named.iter().any(|name| *name == key || name.contains(&key) || key.contains(name.as_str()))
-        })
-        .cloned()
-        .collect();
+    let is_named = |option: &&Choice| opinion.options.iter().any(|named| means(named, &option.filter.value));
+    let matched: Vec<Choice> = open.question.options.iter().filter(is_named).cloned().collect();
     if matched.len() >= 2 {
         open.question.options = matched;
     }
-    let prompt = opinion.prompt.trim();
-    if !prompt.is_empty() {
-        open.question.prompt = cut(prompt, 200).to_owned();
+    open
+}
+
+/// The question in the model's words, if they are in the user's language and name nothing that is not offered.
+fn worded(mut open: OpenQuestion, opinion: &Opinion, unbacked: &[String], lang: Lang) -> OpenQuestion {
+    let prompt = cut(opinion.prompt.trim(), MAX_PROMPT);
+    let said = value_key(prompt);
+    let names_unbacked = unbacked.iter().map(|named| value_key(named)).any(|key| said.contains(&key));
+    if !prompt.is_empty() && detect(prompt) == lang && !names_unbacked {
+        open.question.prompt = prompt.to_owned();
     }
     open
 }
@@ -126,12 +152,11 @@ mod tests {
     use super::*;
     use crate::{
         domain::{
-            evidence::{Guidance, Route},
+            evidence::Guidance,
             hitl::Facet,
             id::{DocumentId, VersionId},
         },
         services::retrieval::grade::choices::{Candidate, Slot, options, question},
-        text::lang::Lang,
     };
 
     fn judged(labels: &[&str], best_share: f32) -> Judged {
@@ -187,14 +212,42 @@ mod tests {
 
     #[test]
     fn options_without_evidence_are_dropped() {
-        let merged =
-            merge(judged(&["A1", "B2", "C3"], 0.4), opinion(Ambiguity::MultipleCandidates, &["a1", "C3", "Z9"]));
+        let merged = merge(
+            judged(&["A1", "B2", "C3"], 0.4),
+            opinion(Ambiguity::MultipleCandidates, &["a1", "C3", "Z9"]),
+            Lang::En,
+        );
         assert_eq!(labels(&merged), ["A1", "C3"]);
+        assert_eq!(merged.reason, "r; no evidence for Z9");
+    }
+
+    #[test]
+    fn a_prompt_is_in_the_users_language_and_names_only_what_is_offered() {
+        for (prompt, lang, expected) in [
+            ("A1 or B2?", Lang::En, "A1 or B2?"),
+            ("您指的是 A1 还是 B2？", Lang::En, "Which product do you mean?"),
+            ("A1 or B2?", Lang::Zh, "Which product do you mean?"),
+            ("A1, B2 or z9?", Lang::En, "Which product do you mean?"),
+            ("", Lang::En, "Which product do you mean?"),
+        ] {
+            let said = Opinion { prompt: prompt.into(), ..opinion(Ambiguity::MultipleCandidates, &["A1", "B2", "Z9"]) };
+            let open = merge(judged(&["A1", "B2"], 0.4), said, lang).open.unwrap();
+            assert_eq!(open.question.prompt, expected, "{prompt}");
+        }
+    }
+
+    #[test]
+    fn half_an_answer_is_a_whole_one_where_there_is_one_reading() {
+        let mut whole = judged(&[], 1.0);
+        whole.answerability = Answerability::Sufficient;
+        let mut said = opinion(Ambiguity::MissingSlot, &[]);
+        said.answerability = Answerability::Partial;
+        assert_eq!(merge(whole, said, Lang::En).answerability, Answerability::Sufficient);
     }
 
     #[test]
     fn ambiguous_over_evidence_that_points_one_way_is_overruled() {
-        let merged = merge(judged(&[], 1.0), opinion(Ambiguity::MultipleCandidates, &["A1", "B2"]));
+        let merged = merge(judged(&[], 1.0), opinion(Ambiguity::MultipleCandidates, &["A1", "B2"]), Lang::En);
         assert_eq!(
             (merged.ambiguity, merged.open.is_none(), merged.relevance),
             (Ambiguity::None, true, Relevance::Strong)
@@ -203,7 +256,10 @@ mod tests {
 
     #[test]
     fn a_model_that_sees_no_ambiguity_is_heard_unless_the_evidence_is_even() {
-        assert_eq!(labels(&merge(judged(&["A1", "B2"], 0.5), opinion(Ambiguity::None, &[]))), ["A1", "B2"]);
-        assert_eq!(labels(&merge(judged(&["A1", "B2"], 0.65), opinion(Ambiguity::None, &[]))), Vec::<&str>::new());
+        assert_eq!(labels(&merge(judged(&["A1", "B2"], 0.5), opinion(Ambiguity::None, &[]), Lang::En)), ["A1", "B2"]);
+        assert_eq!(
+            labels(&merge(judged(&["A1", "B2"], 0.65), opinion(Ambiguity::None, &[]), Lang::En)),
+            Vec::<&str>::new()
+        );
     }
 }

@@ -1,0 +1,136 @@
+//! Whether to ask, and what a reply means: a model's word weighed against the evidence.
+
+use std::{sync::Arc, time::Duration};
+
+use askback::domain::{evidence::Route, hitl::HitlStatus::Superseded, model::ModelRequest, run::RunStatus};
+use serde_json::{Value, json};
+
+use super::{CLEAR, QUESTION, ask_back, over_manuals, stories};
+use crate::{
+    contract::store::on_both_engines,
+    support::{
+        harness::Harness,
+        model::{ScriptedModel, says},
+        store::TestStore,
+    },
+};
+
+on_both_engines! {
+    options_without_evidence_are_not_offered,
+    a_question_is_in_the_users_language,
+    ambiguity_that_the_evidence_does_not_have_is_overruled,
+    a_grader_that_does_not_keep_to_the_schema_is_passed_over,
+    a_text_that_matches_no_option_is_not_swallowed,
+    a_fast_model_says_what_the_rules_cannot,
+}
+
+fn opinion(ambiguity: &str, prompt: &str, options: &[&str]) -> Value {
+    json!({
+        "relevance": "strong", "answerability": "partial", "ambiguity": ambiguity, "confidence": 0.7,
+        "missing_slots": [], "prompt": prompt, "options": options, "reason": "two manuals",
+    })
+}
+
+/// A grader of this opinion, whatever it reads.
+fn grader(opinion: &Value) -> Arc<ScriptedModel> {
+    ScriptedModel::always(says(&[&opinion.to_string()]))
+}
+
+async fn graded(test: &TestStore, grader: &Arc<ScriptedModel>) -> Harness {
+    over_manuals(test).await.graded_by(grader)
+}
+
+async fn options_without_evidence_are_not_offered(test: &mut TestStore) {
+    let prompt = "The Aurora X1, the Borealis Z9 or the Zephyr Q7?";
+    let grader = grader(&opinion("multiple_candidates", prompt, &["Aurora X1", "Borealis Z9", "Zephyr Q7"]));
+    let harness = graded(test, &grader).await;
+    let result = harness.ask(QUESTION).await;
+    let (asked, trace) = (result.hitl.unwrap(), result.rag_trace.unwrap());
+    assert_eq!(asked.options, ["Aurora X1", "Borealis Z9"]);
+    assert!(!result.response.contains("Zephyr"), "{}", result.response);
+    assert_eq!(trace.evidence_reason.as_deref(), Some("two manuals; no evidence for Zephyr Q7"));
+    let schema = grader.seen()[0].schema.clone().expect("it is held to a schema");
+    assert_eq!(schema.name, "grade");
+}
+
+async fn a_question_is_in_the_users_language(test: &mut TestStore) {
+    let options = ["Aurora X1", "Borealis Z9"];
+    let chinese = graded(test, &grader(&opinion("multiple_candidates", "您指的是哪一款？", &options))).await;
+    assert_eq!(ask_back(&chinese).await.prompt, "Which product do you mean?");
+    chinese.move_to("s2");
+    let asked = chinese.ask("warranty 保修期是多久？").await;
+    assert_eq!(asked.hitl.map(|question| question.prompt), Some("您指的是哪一款？".into()));
+}
+
+async fn ambiguity_that_the_evidence_does_not_have_is_overruled(test: &mut TestStore) {
+    let mut harness = over_manuals(test).await;
+    for kind in ["multiple_candidates", "missing_slot"] {
+        harness = harness.graded_by(&grader(&opinion(kind, "Which?", &["Aurora X1", "Borealis Z9"])));
+        harness.move_to(kind);
+        let result = harness.ask(CLEAR).await;
+        let trace = result.rag_trace.unwrap();
+        assert_eq!((result.status, trace.route), (RunStatus::Completed, Some(Route::Answer)), "{kind}");
+        assert!(trace.evidence_reason.as_ref().is_some_and(|reason| reason.contains("overruled")), "{kind}");
+        assert_eq!(result.citations[0].filename, "aurora-x1.md");
+    }
+}
+
+async fn a_grader_that_does_not_keep_to_the_schema_is_passed_over(test: &mut TestStore) {
+    let grader = ScriptedModel::always(says(&["They are ambiguous, I think."]));
+    let harness = graded(test, &grader).await;
+    let result = harness.ask(QUESTION).await;
+    assert_eq!(result.hitl.unwrap().options, ["Aurora X1", "Borealis Z9"]);
+    assert_eq!(grader.seen().len(), 2, "asked, and asked to mend it once");
+    assert!(result.rag_trace.unwrap().grader.unwrap().ends_with("(scripted did not fit the schema)"));
+}
+
+async fn a_text_that_matches_no_option_is_not_swallowed(test: &mut TestStore) {
+    let harness = over_manuals(test).await;
+    for (session, odd) in [("a", "the purple one"), ("b", "9"), ("c", "Zephyr Q7"), ("d", "!!!"), ("e", "👍")] {
+        harness.move_to(session);
+        ask_back(&harness).await;
+        harness.clock.forward(Duration::from_millis(1));
+        let result = harness.ask(odd).await;
+        assert!(!result.response.trim().is_empty(), "{odd}");
+        // A name that no option has is looked for all the same: an answer, but none of the options.
+        let verdict = result.rag_trace.and_then(|trace| trace.hitl_reply_verdict).unwrap_or_default();
+        if verdict["verdict"] == "answer" {
+            assert_eq!(verdict["filters"], json!([]), "{odd}");
+        } else {
+            assert_eq!(stories(&harness).await[0].0, Superseded, "{odd}");
+        }
+        let last = harness.history().await;
+        assert!(last[2].contains(odd), "what was said is kept: {last:?}");
+    }
+}
+
+/// A fast model that takes every reply for this.
+fn reader(meaning: &str, options: &[u32]) -> Arc<ScriptedModel> {
+    let verdict = json!({"meaning": meaning, "options": options, "detail": null, "reason": "because"}).to_string();
+    ScriptedModel::reacting(move |request| match &request.schema {
+        Some(schema) if schema.name == "reply" => says(&[&verdict]),
+        _ => says(&["A title"]),
+    })
+}
+
+async fn a_fast_model_says_what_the_rules_cannot(test: &mut TestStore) {
+    let mut harness = over_manuals(test).await;
+    for (session, fast, verdict, asked) in [
+        ("a", reader("answer", &[2]), "answer", 1),
+        ("b", reader("dismiss", &[]), "dismiss", 1),
+        // An option that is not there may be mended once; then it is a new question.
+        ("c", reader("answer", &[7]), "new_question", 2),
+    ] {
+        harness = harness.fast(&fast);
+        harness.move_to(session);
+        ask_back(&harness).await;
+        let result = harness.ask("the purple one").await;
+        if let Some(trace) = result.rag_trace {
+            assert_eq!(trace.hitl_reply_verdict.unwrap()["verdict"], verdict, "{session}");
+        }
+        let of_reply = |request: &ModelRequest| request.schema.as_ref().is_some_and(|schema| schema.name == "reply");
+        assert_eq!(fast.seen().into_iter().filter(of_reply).count(), asked, "{session}");
+        let status = stories(&harness).await[0].0.as_str();
+        assert_eq!(status, ["answered", "dismissed", "superseded"][usize::from(session.as_bytes()[0] - b'a')]);
+    }
+}
