@@ -7,11 +7,12 @@ use askback::{
         error::ModelError,
         id::RunId,
         recording::{RecordingStore, Replay},
-        run::RunStatus,
+        run::{RunKind, RunStatus},
         time::{Clock, Millis},
     },
     services::{chat::ReplayError, record::Keeping},
 };
+use futures::StreamExt;
 use serde_json::json;
 
 use crate::{
@@ -35,6 +36,9 @@ on_both_engines! {
     a_recording_goes_with_its_session,
     nothing_is_recorded_unless_it_is_to_be,
     what_was_stopped_is_not_played,
+    other_answers_and_more_of_one_are_played,
+    parts_side_by_side_come_to_the_same,
+    what_was_asked_otherwise_is_told,
     live_the_models_answer_again_and_nothing_is_written,
 }
 
@@ -191,6 +195,62 @@ async fn what_was_stopped_is_not_played(test: &mut TestStore) {
     let run = turn.run;
     harness.chat.stop(harness.user.id, run).await.unwrap();
     assert_eq!(replay(&harness, run, false).await, Err(ReplayError::EndedFromOutside("stopped".into())));
+}
+
+async fn other_answers_and_more_of_one_are_played(test: &mut TestStore) {
+    let model = ScriptedModel::new([
+        says(&["24 months"]),
+        says(&["Two years."]),
+        [says(&[" It is"]), vec![Say::Hang]].concat(),
+        says(&[" from the day of purchase."]),
+    ]);
+    let harness = scripted(test, model, Keeping::default()).await;
+    let first = harness.ask("How long is the warranty?").await;
+    let answer = first.message_id.unwrap();
+    let again = harness.from(RunKind::Regenerate(answer), "").await.unwrap().finish().await.unwrap();
+    assert_eq!(again.response, "Two years.");
+    let turn = harness.start("Since when?").await.unwrap();
+    let (run, mut watch) = (turn.run, turn.watch);
+    while let Some(frame) = watch.next().await {
+        if frame.kind == "content" {
+            break;
+        }
+    }
+    let stopped = harness.chat.stop(harness.user.id, run).await.unwrap().result.unwrap();
+    let more = harness.from(RunKind::Continue(stopped.message_id.unwrap()), "").await.unwrap();
+    let more = more.finish().await.unwrap();
+    assert_eq!(more.response, " It is from the day of purchase.");
+    for run in [first.run_id, again.run_id, more.run_id] {
+        assert_equal(&harness, run).await;
+    }
+}
+
+async fn parts_side_by_side_come_to_the_same(test: &mut TestStore) {
+    let query = "How long is the warranty of the Aurora X1? How long is the warranty of the Borealis Z9?";
+    let model = ScriptedModel::new([search(query), says(&["24 months [1], 36 months [2]."])]);
+    let harness = Harness::over_files(test, model, &MANUALS).await.recording(Keeping::default());
+    let result = harness.ask(query).await;
+    assert_eq!(result.rag_trace.unwrap().complexity.as_deref(), Some("complex"));
+    assert_equal(&harness, result.run_id).await;
+}
+
+async fn what_was_asked_otherwise_is_told(test: &mut TestStore) {
+    let (harness, run) = asked_for_one(test).await;
+    harness.chat.shutdown(ENOUGH).await;
+    let mut recording = harness.store.recording(run).await.unwrap().unwrap();
+    for reply in &mut recording.replies {
+        match reply.port.as_str() {
+            "chat_model" => reply.request_sha256 = "of another prompt".into(),
+            "index.sparse" => reply.request_sha256 = "of another question".into(),
+            _ => {}
+        }
+    }
+    assert_eq!(harness.store.forget(Millis(i64::MAX), 1).await, Ok(1));
+    harness.store.keep(&recording, Millis(i64::MAX)).await.unwrap();
+    let replay = harness.chat.replay(run, false).await.unwrap();
+    assert!(!replay.equal, "the search had one side only");
+    let told: Vec<&str> = replay.calls.iter().map(|call| call.split(':').next().unwrap()).collect();
+    assert!(told.starts_with(&["chat_model", "chat_model", "index.sparse"]), "{:?}", replay.calls);
 }
 
 async fn live_the_models_answer_again_and_nothing_is_written(test: &mut TestStore) {

@@ -19,6 +19,9 @@ use crate::domain::{
     model::{ChatModel, ModelEvent, ModelRequest, ModelStream},
 };
 
+/// What an event takes beside its text, in bytes.
+const EVENT: usize = 24;
+
 /// See the module.
 pub struct TapedModel {
     inner: Arc<dyn ChatModel>,
@@ -112,11 +115,12 @@ struct Listening {
 impl Listening {
     fn hear(&mut self, event: &Result<ModelEvent, ModelError>) {
         let Some(note) = &self.note else { return };
-        self.bytes += match event {
+        let text = match event {
             Ok(ModelEvent::Text(text) | ModelEvent::Reasoning(text)) => text.len(),
             Ok(ModelEvent::Call(call)) => call.arguments.len(),
             Ok(ModelEvent::End { .. }) | Err(_) => 0,
         };
+        self.bytes += EVENT + text;
         // Beyond the cap the tape is incomplete anyway; what was heard is kept until then, not longer.
         if note.has_room(self.bytes) {
             self.spoken.events.push(event.clone());

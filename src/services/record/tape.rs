@@ -19,6 +19,9 @@ use crate::{
     text::terms,
 };
 
+/// What a call takes beside its answer, in bytes.
+const CALL: usize = 128;
+
 /// What is answered from a tape that plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -147,17 +150,19 @@ impl Tape {
     ) -> Turned<T> {
         match &self.0 {
             Mode::Recording { notes, .. } => {
+                let request_sha256 = sha256(request);
                 let mut notes = lock(notes);
                 if notes.overflows {
                     return Turned::Through;
                 }
                 let place = notes.calls.len();
-                notes.calls.push(Call { port, request_sha256: sha256(request), answer: Answer::None });
+                notes.calls.push(Call { port, request_sha256, answer: Answer::None });
                 Turned::Note(Note { tape: Arc::clone(self), place })
             }
             Mode::Playing { scope: Scope::Conversation, .. } if !is_conversation(port) => Turned::Through,
             Mode::Playing { deck, .. } => {
-                let Some(reply) = lock(deck).take(port, &sha256(request)) else { return Turned::Missing };
+                let request_sha256 = sha256(request);
+                let Some(reply) = lock(deck).take(port, &request_sha256) else { return Turned::Missing };
                 match serde_json::from_slice::<Option<T>>(&reply.body) {
                     Ok(Some(answer)) => Turned::Played(answer),
                     Ok(None) => Turned::Cut,
@@ -306,7 +311,7 @@ impl Note {
     fn put(self, bytes: usize, answer: Answer) {
         let Mode::Recording { limit, notes } = &self.tape.0 else { return };
         let mut notes = lock(notes);
-        notes.bytes = notes.bytes.saturating_add(bytes);
+        notes.bytes = notes.bytes.saturating_add(bytes).saturating_add(CALL);
         if notes.bytes > *limit {
             notes.overflows = true;
             notes.calls = Vec::new();

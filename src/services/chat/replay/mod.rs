@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::StreamExt;
 
-use super::{Chat, ChatPorts, Frame, StartError, Submission};
+use super::{Chat, ChatPorts, Frame, StartError, Submission, live::StopReason};
 use crate::{
     domain::{
         error::StoreError,
@@ -92,14 +92,22 @@ impl Chat {
             tools: ports.tools.clone(),
             recorder: Recorder::Playing(tape),
         };
-        let chat = Self::new(stage, self.inner.config.clone());
-        let turn = chat.start(submission(head)).await;
-        let frames = match turn {
-            Ok(turn) => Ok(turn.watch.collect().await),
-            Err(error) => Err(error.into()),
-        };
-        chat.shutdown(Duration::ZERO).await;
-        frames
+        let play = Play(Self::new(stage, self.inner.config.clone()));
+        let turn = play.0.start(submission(head)).await?;
+        let frames = turn.watch.collect().await;
+        play.0.shutdown(Duration::ZERO).await;
+        Ok(frames)
+    }
+}
+
+/// A service that plays one turn. Whoever waits for it may leave at any time: its tasks end with it.
+struct Play(Chat);
+
+impl Drop for Play {
+    fn drop(&mut self) {
+        let inner = &self.0.inner;
+        inner.live().values().for_each(|live| live.stop(StopReason::Shutdown));
+        inner.closing.cancel();
     }
 }
 
