@@ -124,6 +124,8 @@ pub struct Run {
     pub human: MessageId,
     /// The assistant's message; gone when nothing was said.
     pub message: Option<MessageId>,
+    /// First frame that its log still has; past `last_seq` when the log was dropped.
+    pub log_from: u64,
     /// Last frame of its log.
     pub last_seq: u64,
     /// Why it failed.

@@ -15,7 +15,7 @@ use crate::{
     },
     services::{
         auth::AuthError,
-        chat::{ReplayError, StartError},
+        chat::{EventsError, ReplayError, StartError},
         ingest::IngestError,
     },
 };
@@ -238,6 +238,22 @@ impl From<Refused> for ApiError {
                 Self::new(422, "idempotency_mismatch", "This Idempotency-Key was used with another body.")
             }
             Refused::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<EventsError> for ApiError {
+    fn from(error: EventsError) -> Self {
+        match error {
+            EventsError::Expired => Self::new(
+                410,
+                "events_expired",
+                "Events are kept for 24 hours after a run's end. GET /runs/{id} still tells how it ended.",
+            ),
+            EventsError::Unknown => {
+                Self::new(400, "invalid_event_id", "An event id is the number of an event of this run.")
+            }
+            EventsError::Store(error) => error.into(),
         }
     }
 }

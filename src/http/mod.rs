@@ -12,6 +12,7 @@ mod openapi;
 mod router;
 mod serve;
 mod sse;
+mod stall;
 mod state;
 mod trace;
 

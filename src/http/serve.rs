@@ -14,6 +14,7 @@ use tower::ServiceExt as _;
 
 use super::{
     router::router,
+    stall::Stall,
     state::{App, Limits},
 };
 
@@ -115,7 +116,7 @@ impl Connection {
                 .header_read_timeout(limits.read_timeout)
                 .max_buf_size(head_buffer)
                 .keep_alive(keep_alive)
-                .serve_connection(TokioIo::new(stream), service)
+                .serve_connection(TokioIo::new(Stall::new(stream, limits.write_timeout)), service)
         );
         let mut is_ending = false;
         let ended = loop {

@@ -132,6 +132,11 @@ mod tests {
         }
     }
 
+    #[test]
+    fn silence_is_short() {
+        assert!(crate::http::Limits::default().keep_alive <= Duration::from_secs(15));
+    }
+
     #[tokio::test]
     async fn silence_is_filled() {
         let silent = with_comments(stream::pending(), Duration::ZERO);

@@ -86,6 +86,8 @@ pub struct Limits {
     pub connections: usize,
     /// Time for the head of a request, for a JSON body, and between two pieces of an upload.
     pub read_timeout: Duration,
+    /// How long a client may leave what is sent to it unread; then its connection is closed.
+    pub write_timeout: Duration,
     /// Longest silence of an event stream.
     pub keep_alive: Duration,
     /// Time that running requests have to end at shutdown.
@@ -101,6 +103,7 @@ impl Default for Limits {
             requests: 1024,
             connections: 8192,
             read_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(60),
             keep_alive: Duration::from_secs(10),
             drain: Duration::from_secs(20),
         }

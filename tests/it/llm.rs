@@ -221,3 +221,10 @@ async fn a_line_without_end_is_refused() {
     let server = FakeOpenAi::start(vec![Reply::events(&[&"x".repeat(2 << 20)])]).await;
     assert!(matches!(ask(&server, LIMITS).await, Err(ModelError::BadResponse(_))));
 }
+
+#[tokio::test]
+async fn text_that_comes_byte_by_byte_is_whole() {
+    let pieces = ["保修期", "两年 ", "👩\u{200d}🔧", "e\u{301}", " 🇨🇳", " ﬁn."];
+    let server = FakeOpenAi::start(vec![Reply::says(&pieces).bytewise()]).await;
+    assert_eq!(ask(&server, LIMITS).await, Ok(said(&pieces.concat())));
+}

@@ -51,6 +51,8 @@ pub trait ChatStore: Send + Sync {
     async fn run(&self, user: UserId, run: RunId) -> Result<Run, StoreError>;
     /// The log of a run after `after`, in order, at most `limit` batches. A batch may begin before `after + 1`.
     async fn frames(&self, run: RunId, after: u64, limit: i64) -> Result<Vec<FrameBatch>, StoreError>;
+    /// Drops the logs of runs that had ended by `before`, oldest first, at most `limit`; gives how many. Their rows stay.
+    async fn drop_logs(&self, before: Millis, limit: i64) -> Result<u64, StoreError>;
     /// Marks a run to be stopped, wherever it runs; its owner sees it.
     async fn request_stop(&self, user: UserId, run: RunId, now: Millis) -> Result<Run, StoreError>;
     /// Of these running runs, those to be stopped.

@@ -22,7 +22,7 @@ use crate::{
         sse::{self, Form},
         state::App,
     },
-    services::chat::RunState,
+    services::chat::{Events, EventsError, RunState},
 };
 
 /// A run.
@@ -86,8 +86,9 @@ pub(in crate::http) async fn read(
     params(("run_id" = String, Path), EventsQuery, ("Last-Event-ID" = Option<String>, Header)),
     responses(
         (status = 200, description = "Events", body = TurnEvent, content_type = "text/event-stream"),
-        (status = 400, description = "`invalid_event_id`"),
+        (status = 400, description = "`invalid_event_id`: no event of this run"),
         (status = 404, description = "`not_found`"),
+        (status = 410, description = "`events_expired`: kept for 24 hours after the end"),
     )
 )]
 pub(in crate::http) async fn events(
@@ -98,13 +99,10 @@ pub(in crate::http) async fn events(
     headers: HeaderMap,
 ) -> Result<Response> {
     let after = after(&headers, query.after.as_deref())?;
-    // Who has seen everything but the end is told the end alone.
-    let run = app.chat.run(user.id, id).await?.run;
-    if run.status.is_terminal() && run.error.is_none() && after >= run.last_seq {
-        return Ok(sse::done(Form::Named));
-    }
-    let watch = app.chat.watch(user.id, id, after).await?;
-    Ok(sse::answer(watch, Form::Named, app.limits.keep_alive))
+    Ok(match app.chat.events(user.id, id, after).await? {
+        Events::Follow(watch) => sse::answer(watch, Form::Named, app.limits.keep_alive),
+        Events::AllSeen => sse::done(Form::Named),
+    })
 }
 
 /// Stops a run; what was said is kept. One that has ended stays as it is.
@@ -150,7 +148,7 @@ pub(in crate::http) async fn replay(
 }
 
 fn after(headers: &HeaderMap, query: Option<&str>) -> Result<u64> {
-    let invalid = || ApiError::new(400, "invalid_event_id", "An event id is the number of an event of this run.");
+    let invalid = || ApiError::from(EventsError::Unknown);
     let text = match headers.get("last-event-id") {
         Some(value) => Some(value.to_str().map_err(|_| invalid())?),
         None => query,

@@ -66,6 +66,11 @@ impl Frame {
         matches!(self.kind, "message" | "error")
     }
 
+    /// Whether it changes the text of the answer.
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self.kind, "content" | "content_reset" | "snapshot")
+    }
+
     /// The event that it carries.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ mod answer;
 mod ask;
 pub mod cite;
 mod context;
+mod ended;
 mod extend;
 mod finish;
 mod frame;
@@ -42,7 +43,7 @@ pub use self::{
     frame::Frame,
     history::Pieces,
     replay::ReplayError,
-    runs::RunState,
+    runs::{Events, EventsError, RunState},
     sessions::Conversation,
     watch::{Turn, Watch},
 };

@@ -19,17 +19,41 @@ use crate::domain::{
 const BEAT: Duration = Duration::from_secs(1);
 /// Every how many beats the process says that it lives, and looks for runs of dead ones.
 const BEATS_PER_LEASE: u32 = 5;
+/// Every how many beats old logs are dropped.
+const BEATS_PER_ROUND: u32 = 60;
 /// How long it counts as alive without saying so.
 const LEASE: Duration = Duration::from_secs(20);
 /// How long a caller that stops a run waits for its end.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is left to tell of a run.
+pub enum Events {
+    /// These, and an end.
+    Follow(Watch),
+    /// The end alone.
+    AllSeen,
+}
+
+/// Why the events of a run cannot be told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EventsError {
+    /// They are kept no longer.
+    #[error("the events have expired")]
+    Expired,
+    /// The event that was seen last is none of the run's.
+    #[error("no such event")]
+    Unknown,
+    /// `NotFound`, also for another user's; the store's.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
 
 /// A run as clients see it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunState {
     /// The run.
     pub run: Run,
-    /// How it ended, unless it failed or its log is gone.
+    /// How it ended, unless it failed or its answer was deleted.
     pub result: Option<TurnResult>,
 }
 
@@ -53,6 +77,9 @@ impl Chat {
                     TurnEvent::Message { message } => Some(*message),
                     _ => None,
                 });
+            if result.is_none() {
+                result = self.inner.result_of(&run).await?;
+            }
         }
         Ok(RunState { run, result })
     }
@@ -67,6 +94,31 @@ impl Chat {
             self.inner.ports.chats.run(user, run).await?;
         }
         Ok(self.inner.watch(user, run, after))
+    }
+
+    /// The same for clients, which say what they have seen.
+    ///
+    /// # Errors
+    /// See [`EventsError`].
+    pub async fn events(&self, user: UserId, run: RunId, after: u64) -> Result<Events, EventsError> {
+        // Whatever a client was shown is in the store, so it is not past what is read now.
+        let state = self.inner.ports.chats.run(user, run).await?;
+        let is_past = after > state.last_seq;
+        if state.status.is_terminal() {
+            if self.inner.is_log_gone(&state) {
+                return Err(EventsError::Expired);
+            }
+            // A power failure can take frames that were seen; only a run that it ended has fewer than it had told.
+            if is_past && state.status != RunStatus::Interrupted {
+                return Err(EventsError::Unknown);
+            }
+            if state.error.is_none() && after >= state.last_seq {
+                return Ok(Events::AllSeen);
+            }
+        } else if is_past {
+            return Err(EventsError::Unknown);
+        }
+        Ok(Events::Follow(self.inner.watch(user, run, after)))
     }
 
     /// Stops a run, wherever it runs, and waits a while for its end. One that has ended stays as it is.
@@ -132,6 +184,9 @@ impl Inner {
             if beat.is_multiple_of(BEATS_PER_LEASE) {
                 self.beat().await;
                 self.recover().await;
+            }
+            if beat.is_multiple_of(BEATS_PER_ROUND) {
+                self.drop_logs().await;
             }
             self.stop_requested().await;
             self.sweep().await;

@@ -104,28 +104,56 @@ impl Inner {
                 // Read before the frames: if it had ended by then, no frame can be missing behind them.
                 let state = match chats.run(user, run).await {
                     Ok(state) => state,
-                    Err(error) => {
-                        cut(run, &error);
-                        return;
-                    }
+                    Err(error) => return cut(run, &error),
                 };
+                let has_ended = state.status.is_terminal();
+                // Seen before a power failure took it: nothing of the log is new but its end.
+                let mut is_bridged = has_ended && seen > state.last_seq;
+                if is_bridged {
+                    match inner.snapshot(&state, state.last_seq.saturating_sub(1)).await {
+                        Ok(snapshot) => yield snapshot,
+                        Err(error) => return cut(run, &error),
+                    }
+                    seen = state.last_seq.saturating_sub(1);
+                }
                 loop {
                     let batches = match chats.frames(run, seen, STORED_PAGE).await {
                         Ok(batches) => batches,
-                        Err(error) => {
-                            cut(run, &error);
-                            return;
-                        }
+                        Err(error) => return cut(run, &error),
                     };
                     let before = seen;
                     for frame in batches.into_iter().flat_map(lines) {
-                        if frame.seq > seen {
-                            seen = frame.seq;
+                        if frame.seq <= seen {
+                            continue;
+                        }
+                        if has_ended && frame.seq > seen + 1 && !is_bridged {
+                            is_bridged = true;
+                            match inner.snapshot(&state, frame.seq - 1).await {
+                                Ok(snapshot) => yield snapshot,
+                                Err(error) => return cut(run, &error),
+                            }
+                        }
+                        seen = frame.seq;
+                        // The snapshot holds the whole text.
+                        if !(is_bridged && frame.is_text()) {
                             yield frame;
                         }
                     }
                     if seen == before {
                         break;
+                    }
+                }
+                if has_ended && seen < state.last_seq && state.log_from <= state.last_seq {
+                    if seen + 1 < state.last_seq && !is_bridged {
+                        match inner.snapshot(&state, state.last_seq - 1).await {
+                            Ok(snapshot) => yield snapshot,
+                            Err(error) => return cut(run, &error),
+                        }
+                    }
+                    match inner.last_frame(&state).await {
+                        Ok(Some(last)) => yield last,
+                        Ok(None) => {}
+                        Err(error) => return cut(run, &error),
                     }
                 }
                 let pause = match state.status {

@@ -50,6 +50,10 @@ impl ChatStore for Stage {
         Ok(Vec::new())
     }
 
+    async fn drop_logs(&self, _: Millis, _: i64) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
     async fn request_stop(&self, _: UserId, _: RunId, _: Millis) -> Result<Run, StoreError> {
         Err(EMPTY)
     }

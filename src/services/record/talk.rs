@@ -73,6 +73,10 @@ impl ChatStore for TapedChats {
         self.0.frames(run, after, limit).await
     }
 
+    async fn drop_logs(&self, before: Millis, limit: i64) -> Result<u64, StoreError> {
+        self.0.drop_logs(before, limit).await
+    }
+
     async fn request_stop(&self, user: UserId, run: RunId, now: Millis) -> Result<Run, StoreError> {
         self.0.request_stop(user, run, now).await
     }

@@ -34,7 +34,7 @@ async fn a_body_that_is_no_turn() {
         (json!({"message": "a", "temperature": 2.1}), problem(422, "invalid_field", &["temperature"])),
         (json!({"message": "a", "top_p": -0.1}), problem(422, "invalid_field", &["top_p"])),
         (json!({"message": "a", "max_tokens": 0}), problem(422, "invalid_field", &["max_tokens"])),
-        (json!({"message": "a", "on_busy": "enqueue"}), problem(422, "invalid_field", &["on_busy"])),
+        (json!({"message": "a", "on_busy": "enqueue", "hitl": {}}), problem(422, "invalid_field", &["on_busy"])),
         (json!({"message": "a", "on_busy": "wait"}), problem(422, "invalid_field", &["on_busy"])),
         (json!({"message": "a", "on_disconnect": 1}), problem(422, "invalid_field", &["on_disconnect"])),
         (json!({"message": "a", "attachments": ["x"]}), problem(422, "invalid_field", &["attachments"])),

@@ -255,3 +255,45 @@ async fn more_turns_than_may_run() {
     assert!(refused.header("retry-after").parse::<u64>().unwrap() >= 1);
     assert_eq!(ada.get("/sessions/b").await.problem(), problem(404, "not_found", &[]));
 }
+
+#[tokio::test]
+async fn a_turn_waits_for_the_one_before_it() {
+    let script = vec![Reply::says_and_hangs(&["So far"]), Reply::says(&["Then."])];
+    let app = TestApp::scripted(script).await;
+    let ada = app.user("ada").await;
+    let mut first = open(&ada, json!({"message": "a", "session_id": "s"})).await;
+    let running = until(&mut first, "content").await["run_id"].as_str().unwrap().to_owned();
+    let mut waits = open(&ada, json!({"message": "b", "session_id": "s", "on_busy": "enqueue"})).await;
+    let told = until(&mut waits, "rag_step").await;
+    let run = told["run_id"].as_str().unwrap();
+    assert_eq!((&told["seq"], &told["session_id"]), (&json!(1), &json!("s")));
+    assert_eq!(ada.get(&format!("/runs/{run}")).await.json()["status"], "queued");
+
+    let reply = json!({"message": "c", "session_id": "s", "on_busy": "enqueue", "hitl": {"action": "dismiss"}});
+    assert_eq!(ada.post("/chat", reply).await.problem(), problem(422, "invalid_field", &["on_busy"]));
+    let busy = ada.post("/chat", json!({"message": "c", "session_id": "s"})).await;
+    assert_eq!(busy.problem(), problem(409, "turn_in_progress", &[]));
+    let future = ada.get(&format!("/runs/{run}/events?after=9")).await;
+    assert_eq!(future.problem(), problem(400, "invalid_event_id", &[]));
+
+    ada.post(&format!("/runs/{running}/stop"), Value::Null).await;
+    let rest = waits.text().await.unwrap();
+    assert!(rest.contains("Then.") && rest.ends_with("data: [DONE]\n\n"), "{rest}");
+    let session = ada.get("/sessions/s").await.json();
+    let texts: Vec<&str> =
+        session["messages"].as_array().unwrap().iter().map(|message| message["content"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["a", "So far", "b", "Then."]);
+}
+
+#[tokio::test]
+async fn a_token_that_expires_does_not_cut_a_stream() {
+    let slow = Reply::says(&["One ", "two ", "three."]).slowly(std::time::Duration::from_millis(30));
+    let app = TestApp::scripted(vec![slow]).await;
+    let ada = app.user("ada").await;
+    let mut stream = open(&ada, json!({"message": "a", "session_id": "s"})).await;
+    until(&mut stream, "content").await;
+    app.clock.advance(std::time::Duration::from_secs(3_601));
+    assert_eq!(ada.get("/sessions/s").await.problem(), problem(401, "token_expired", &[]));
+    let rest = stream.text().await.unwrap();
+    assert!(rest.contains("three.") && rest.ends_with("data: [DONE]\n\n"), "{rest}");
+}

@@ -79,6 +79,16 @@ impl Reply {
         self
     }
 
+    /// The same, each byte in a chunk of its own.
+    pub fn bytewise(mut self) -> Self {
+        let bytes = |step| match step {
+            Step::Send(bytes) => bytes.into_iter().map(|byte| Step::Send(vec![byte])).collect(),
+            other => vec![other],
+        };
+        self.steps = self.steps.into_iter().flat_map(bytes).collect();
+        self
+    }
+
     /// One more header.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.head.push_str(&format!("{name}: {value}\r\n"));

@@ -230,6 +230,11 @@ impl ChatStore for FaultyChats {
         self.inner.frames(run, after, limit).await
     }
 
+    async fn drop_logs(&self, before: Millis, limit: i64) -> Result<u64, StoreError> {
+        self.faults.store("drop_logs").await?;
+        self.inner.drop_logs(before, limit).await
+    }
+
     async fn request_stop(&self, user: UserId, run: RunId, now: Millis) -> Result<Run, StoreError> {
         self.faults.store("request_stop").await?;
         self.inner.request_stop(user, run, now).await

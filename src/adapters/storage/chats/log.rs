@@ -3,7 +3,7 @@
 use sqlx::FromRow;
 
 use super::super::sql::{Sql, Tx, unsigned};
-use crate::domain::{error::StoreError, id::RunId, run::FrameBatch};
+use crate::domain::{error::StoreError, id::RunId, run::FrameBatch, time::Millis};
 
 const APPEND: &str = "
 insert into run_events (run_id, first_seq, last_seq, frames)
@@ -48,6 +48,27 @@ pub(super) async fn append_first(tx: &mut Tx, batch: FrameBatch) -> Result<(), S
 
 fn bound(sql: Sql, batch: FrameBatch) -> Sql {
     sql.bind(batch.run).bind(batch.first_seq).bind(batch.last_seq).bind(batch.lines).bind(batch.owner)
+}
+
+const MARK_DROPPED: &str = "
+update runs set log_from = last_seq + 1
+where log_from <= last_seq and id in (
+  select r.id from runs r where r.ended_at is not null and r.ended_at <= $1 and r.log_from <= r.last_seq
+  order by r.ended_at limit $2)
+returning id";
+
+const DROP: &str = "delete from run_events where run_id in (select value from json_each($1))";
+
+const DROP_POSTGRES: &str = "delete from run_events where run_id in (select jsonb_array_elements_text($1))";
+
+/// Drops the logs of runs that ended long enough ago.
+pub(super) async fn drop_ended(tx: &mut Tx, before: Millis, limit: i64) -> Result<u64, StoreError> {
+    let marked = Sql::new(MARK_DROPPED).bind(before).bind(limit).all::<(RunId,)>(tx).await?;
+    let marked: Vec<RunId> = marked.into_iter().map(|(run,)| run).collect();
+    if !marked.is_empty() {
+        Sql::each(DROP, DROP_POSTGRES).json(&marked).run(tx).await?;
+    }
+    Ok(marked.len() as u64)
 }
 
 #[derive(FromRow)]

@@ -65,6 +65,10 @@ impl ChatStore for Storage {
         log::frames(&mut self.read().await?, run, after, limit).await
     }
 
+    async fn drop_logs(&self, before: Millis, limit: i64) -> Result<u64, StoreError> {
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { log::drop_ended(tx, before, limit).await })).await
+    }
+
     async fn request_stop(&self, user: UserId, run: RunId, now: Millis) -> Result<Run, StoreError> {
         self.write(Kind::OTHER, move |tx| Box::pin(async move { runs::request_stop(tx, user, run, now).await })).await
     }

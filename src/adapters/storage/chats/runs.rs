@@ -21,6 +21,7 @@ struct RunRow {
     extends: bool,
     human_id: MessageId,
     message_id: Option<MessageId>,
+    log_from: i64,
     last_seq: i64,
     error: Option<Json<Problem>>,
     created_at: Millis,
@@ -32,7 +33,7 @@ const RUN: &str = "
 select r.id, r.session_id, s.name as session_name, r.user_id, r.status, r.kind = 'continue' as extends, r.human_id, r.message_id,
        case when r.ended_at is null
             then coalesce((select max(e.last_seq) from run_events e where e.run_id = r.id), 0)
-            else r.last_seq end as last_seq,
+            else r.last_seq end as last_seq, r.log_from,
        r.error, r.created_at, r.ended_at
 from runs r join sessions s on s.id = r.session_id where r.id = $1 and r.user_id = $2";
 
@@ -47,6 +48,7 @@ pub(super) async fn run(tx: &mut Tx, user: UserId, id: RunId) -> Result<Run, Sto
         extends: row.extends,
         human: row.human_id,
         message: row.message_id,
+        log_from: unsigned(row.log_from)?,
         last_seq: unsigned(row.last_seq)?,
         error: row.error.map(|Json(problem)| problem),
         created_at: row.created_at,

@@ -90,6 +90,7 @@ async fn a_turn_is_accepted_and_answered(test: &mut TestStore) {
         extends: false,
         human: first.accept.human,
         message: Some(first.accept.message),
+        log_from: 1,
         last_seq: 0,
         error: None,
         created_at: test.now(),
