@@ -86,6 +86,7 @@ fn ingesting(criterion: &mut Criterion) {
         let index = Arc::new(EmbeddedIndex::new(embedder.dims()));
         let ports = Ports {
             documents: Arc::new(storage.clone()),
+            upkeep: Arc::new(storage.clone()),
             jobs: Arc::new(storage),
             blobs: Arc::new(LocalBlobs::open(&folder.path().join("blobs")).unwrap()),
             index: Arc::<EmbeddedIndex>::clone(&index),

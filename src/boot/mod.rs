@@ -199,6 +199,7 @@ impl Node {
             Ports {
                 documents: Arc::clone(&documents),
                 jobs: store.clone(),
+                upkeep: store.clone(),
                 blobs: Arc::clone(&blobs),
                 index: Arc::clone(&index),
                 embedder: Arc::clone(&embedder),

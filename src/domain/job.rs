@@ -36,6 +36,17 @@ pub enum JobState {
     Failed,
 }
 
+impl JobState {
+    /// Whether nothing more happens to the job by itself.
+    #[must_use]
+    pub const fn is_ended(self) -> bool {
+        match self {
+            Self::Pending | Self::Running => false,
+            Self::Completed | Self::Failed => true,
+        }
+    }
+}
+
 /// The steps of a job, as the wire shows them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct JobStep {
@@ -146,7 +157,18 @@ pub enum JobFailure {
     },
 }
 
-/// The durable queue. A job is claimed by lease; whoever lost the lease is fenced.
+/// What became of the wish to have a failed job done after all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Retried {
+    /// It waits for a worker, with all its attempts before it.
+    Queued(Box<Job>),
+    /// It has not failed.
+    NotFailed,
+    /// Its document was deleted, or its file is not kept any more.
+    FileGone,
+}
+
+/// The durable queue. A job is claimed by lease; whoever lost the lease is fenced, also when nobody else has the job yet.
 #[async_trait]
 pub trait JobQueue: Send + Sync {
     /// Takes the next due job, or one whose lease ran out; `None` when nothing is due.
@@ -158,6 +180,12 @@ pub trait JobQueue: Send + Sync {
     /// Ends or postpones a job that failed. `Conflict` when fenced.
     async fn fail(&self, fence: Fence, failure: &JobFailure, report: &JobReport, now: Millis)
     -> Result<(), StoreError>;
+    /// Cancels an upload: one that waits, or whose worker is silent past its lease, ends at once as `failed` with
+    /// `cancelled`, and what it staged is gone; one that runs is told with its next beat, and does not publish. One that
+    /// has ended stays as it is. Gives the job as it stands then; `NotFound` for deletions too.
+    async fn cancel(&self, id: JobId, now: Millis) -> Result<Job, StoreError>;
+    /// Puts the failed job of an upload back into the queue. `NotFound` for deletions too.
+    async fn retry(&self, id: JobId, now: Millis) -> Result<Retried, StoreError>;
     /// One transaction: the document is deleted, and the job added that removes what it leaves. What is uploaded under
     /// its name from then on is another document. `NotFound` when it is deleted already.
     async fn enqueue_delete(

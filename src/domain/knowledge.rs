@@ -318,8 +318,10 @@ pub enum Published {
         /// The version that it replaced.
         replaced: Option<VersionId>,
     },
-    /// A newer upload of the same name is already current, or the document was deleted meanwhile; the version is purged.
+    /// A newer upload of the same name is already current; the version is purged.
     TooLate,
+    /// The job was cancelled, or the document deleted; the version is purged, and the job has failed as `cancelled`.
+    Cancelled,
 }
 
 /// Keeps collections, documents, versions, pages, chunks and staged segments.

@@ -20,4 +20,5 @@ pub mod segment;
 pub mod time;
 pub mod tool;
 pub mod trace;
+pub mod upkeep;
 pub mod user;

@@ -274,6 +274,12 @@ impl From<IngestError> for ApiError {
                 let message = "the name stands in several collections: say which".into();
                 invalid(409, "ambiguous_name", FieldError { field: "collection".into(), message, valid })
             }
+            IngestError::NotFailed => {
+                Self::new(409, "job_not_failed", "Only a job that has failed can be tried again.")
+            }
+            IngestError::FileGone => {
+                Self::new(409, "file_gone", "The file of this job is not kept any more. Upload it again.")
+            }
             IngestError::Upload(cause) => Self::internal(cause),
             IngestError::Store(error) => error.into(),
         }

@@ -9,6 +9,7 @@ use axum::{
 };
 use bytes::{BufMut as _, Bytes, BytesMut};
 use futures::{Stream, StreamExt as _};
+use serde::Serialize;
 
 use crate::services::chat::{Frame, Watch};
 
@@ -53,6 +54,21 @@ impl Form {
 pub(super) fn answer(watch: Watch, form: Form, keep_alive: Duration) -> Response {
     let blocks = with_comments(blocks(watch, form), keep_alive);
     respond(Body::from_stream(blocks.map(Ok::<_, Infallible>)))
+}
+
+/// States of one thing as an answer: each as JSON, the stream's end is the end.
+pub(super) fn states<T: Serialize + Send>(
+    states: impl Stream<Item = T> + Send + 'static,
+    keep_alive: Duration,
+) -> Response {
+    let blocks = async_stream::stream! {
+        for await state in states {
+            // A state that cannot be written ends the stream: the client asks again.
+            let Ok(json) = serde_json::to_vec(&state) else { return };
+            yield Bytes::from([b"data: ", &*json, b"\n\n"].concat());
+        }
+    };
+    respond(Body::from_stream(with_comments(blocks, keep_alive).map(Ok::<_, Infallible>)))
 }
 
 /// The end alone, for who has seen everything before it.

@@ -2,5 +2,6 @@
 
 mod desk;
 mod formats;
+mod gone;
 mod limits;
 mod lives;

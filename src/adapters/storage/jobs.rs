@@ -15,7 +15,7 @@ use super::{
 use crate::domain::{
     error::StoreError,
     id::{DocumentId, JobId, UserId, VersionId},
-    job::{Fence, Job, JobFailure, JobKind, JobQueue, JobReport, JobState, JobStep},
+    job::{Fence, Job, JobFailure, JobKind, JobQueue, JobReport, JobState, JobStep, Retried},
     time::Millis,
 };
 
@@ -97,6 +97,14 @@ impl JobQueue for Storage {
     ) -> Result<(), StoreError> {
         let (failure, report) = (failure.clone(), report.clone());
         self.write(Kind::OTHER, move |tx| Box::pin(async move { fail(tx, fence, failure, report, now).await })).await
+    }
+
+    async fn cancel(&self, id: JobId, now: Millis) -> Result<Job, StoreError> {
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { cancel(tx, id, now).await })).await
+    }
+
+    async fn retry(&self, id: JobId, now: Millis) -> Result<Retried, StoreError> {
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { retry(tx, id, now).await })).await
     }
 
     async fn enqueue_delete(
@@ -244,7 +252,7 @@ const FENCED: StoreError = StoreError::Conflict("the job is not this worker's an
 
 const BEAT: &str = "
 update jobs set lease_until = $3, step = $4, message = $5, steps = $6, total = $7, processed = $8, updated_at = $9
-where id = $1 and lease_token = $2 and state = 'running' returning cancel_requested";
+where id = $1 and lease_token = $2 and state = 'running' and lease_until >= $9 returning cancel_requested";
 
 async fn beat(tx: &mut Tx, fence: Fence, report: JobReport, now: Millis, lease: Duration) -> Result<bool, StoreError> {
     let beat = Sql::new(BEAT).bind(fence.job).bind(fence.token).bind(now + lease).report(report).bind(now);
@@ -252,12 +260,14 @@ async fn beat(tx: &mut Tx, fence: Fence, report: JobReport, now: Millis, lease: 
 }
 
 const HOLD: &str = "
-update jobs set lease_token = lease_token where id = $1 and lease_token = $2 and state = 'running' and version_id = $3";
+update jobs set lease_token = lease_token where id = $1 and lease_token = $2 and state = 'running' and version_id = $3
+returning cancel_requested";
 
-/// Holds the job's row until the transaction ends, so that nobody else claims it meanwhile.
-pub(super) async fn hold(tx: &mut Tx, fence: Fence, version: VersionId) -> Result<(), StoreError> {
-    let held = Sql::new(HOLD).bind(fence.job).bind(fence.token).bind(version).run(tx).await?;
-    if held == 0 { Err(FENCED) } else { Ok(()) }
+/// Holds the job's row until the transaction ends, so that nobody else claims it meanwhile. Gives whether cancelling was
+/// asked for.
+pub(super) async fn hold(tx: &mut Tx, fence: Fence, version: VersionId) -> Result<bool, StoreError> {
+    let hold = Sql::new(HOLD).bind(fence.job).bind(fence.token).bind(version);
+    hold.maybe::<(bool,)>(tx).await?.map(|(cancel,)| cancel).ok_or(FENCED)
 }
 
 /// How a job ends.
@@ -266,11 +276,19 @@ pub(super) enum End {
     Failed { code: String, message: String },
 }
 
+impl End {
+    pub(super) fn cancelled() -> Self {
+        Self::Failed { code: "cancelled".into(), message: CANCELLED.into() }
+    }
+}
+
+const CANCELLED: &str = "The job was cancelled.";
+
 const END: &str = "
 update jobs
 set state = $3, error_code = $4, error = $5, step = $6, message = $7, steps = $8, total = $9, processed = $10,
     lease_owner = null, lease_until = null, updated_at = $11
-where id = $1 and lease_token = $2 and state = 'running'";
+where id = $1 and lease_token = $2 and state = 'running' and lease_until >= $11";
 
 /// Ends a job and tells its user.
 pub(super) async fn end(
@@ -297,18 +315,71 @@ pub(super) async fn end(
     if ended == 0 {
         return Err(FENCED);
     }
-    let job = job(tx, fence.job).await?;
+    tell(tx, fence.job).await
+}
+
+/// Tells the user of an ended job.
+async fn tell(tx: &mut Tx, id: JobId) -> Result<Job, StoreError> {
+    let job = job(tx, id).await?;
     if let Some(event) = job.event() {
         add_event(tx, &event).await?;
     }
     Ok(job)
 }
 
+const END_WAITING: &str = "
+update jobs
+set state = 'failed', error_code = 'cancelled', error = $3, message = $3, lease_owner = null, lease_until = null,
+    updated_at = $2
+where id = $1 and kind = 'ingest' and (state = 'pending' or (state = 'running' and lease_until < $2))";
+
+const ASK_RUNNING: &str = "
+update jobs set cancel_requested = $3, updated_at = $2 where id = $1 and kind = 'ingest' and state = 'running'";
+
+async fn cancel(tx: &mut Tx, id: JobId, now: Millis) -> Result<Job, StoreError> {
+    if Sql::new(END_WAITING).bind(id).bind(now).bind(CANCELLED).run(tx).await? == 1 {
+        let job = tell(tx, id).await?;
+        if let Some(version) = job.version {
+            super::documents::purge_staged(tx, version).await?;
+        }
+        return Ok(job);
+    }
+    Sql::new(ASK_RUNNING).bind(id).bind(now).bind(true).run(tx).await?;
+    upload_job(tx, id).await
+}
+
+async fn upload_job(tx: &mut Tx, id: JobId) -> Result<Job, StoreError> {
+    let job = job(tx, id).await?;
+    if job.kind == JobKind::Ingest { Ok(job) } else { Err(StoreError::NotFound) }
+}
+
+const QUEUE_AGAIN: &str = "
+update jobs
+set state = 'pending', attempts = 0, run_after = $2, cancel_requested = $3, error_code = null, error = null, step = $4,
+    message = $5, steps = $6, total = $7, processed = $8, updated_at = $2
+where id = $1 and state = 'failed'";
+
+async fn retry(tx: &mut Tx, id: JobId, now: Millis) -> Result<Retried, StoreError> {
+    let failed = upload_job(tx, id).await?;
+    if failed.state != JobState::Failed {
+        return Ok(Retried::NotFailed);
+    }
+    match failed.version {
+        Some(version) if super::documents::stage_again(tx, version).await? => {}
+        _ => return Ok(Retried::FileGone),
+    }
+    let queue = Sql::new(QUEUE_AGAIN).bind(id).bind(now).bind(false).report(JobReport::default());
+    if queue.run(tx).await? == 0 {
+        return Err(StoreError::Conflict("the job moved meanwhile"));
+    }
+    Ok(Retried::Queued(Box::new(job(tx, id).await?)))
+}
+
 const POSTPONE: &str = "
 update jobs
 set state = 'pending', run_after = $3, step = $4, message = $5, steps = $6, total = $7, processed = $8,
     lease_owner = null, lease_until = null, updated_at = $9
-where id = $1 and lease_token = $2 and state = 'running'";
+where id = $1 and lease_token = $2 and state = 'running' and lease_until >= $9";
 
 async fn fail(
     tx: &mut Tx,

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::{extract::State, http::StatusCode, response::Response};
+use futures::StreamExt as _;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -14,6 +15,7 @@ use crate::{
     http::{
         error::{ApiError, Result},
         extract::{IdPath, Page, PageQuery, Query},
+        sse,
         state::App,
     },
 };
@@ -95,6 +97,52 @@ pub(in crate::http) async fn upload(
     IdPath(id): IdPath<Job>,
 ) -> Result<axum::Json<JobView>> {
     job_of_kind(&app, id, JobKind::Ingest).await
+}
+
+/// The job of an upload as it goes: each state as one event, the first at once; the stream ends with the job.
+#[utoipa::path(
+    get, path = "/documents/upload/jobs/{job_id}/events", tag = "Documents", params(("job_id" = String, Path)),
+    responses(
+        (status = 200, description = "States", body = JobView, content_type = "text/event-stream"),
+        (status = 404, description = "`not_found`"),
+    )
+)]
+pub(in crate::http) async fn events(State(app): State<Arc<App>>, IdPath(id): IdPath<Job>) -> Result<Response> {
+    if app.ingest.job(id).await?.kind != JobKind::Ingest {
+        return Err(ApiError::not_found());
+    }
+    let states = app.ingest.follow(id).await?.map(JobView::from);
+    let states = states.take_until(app.shutdown.clone().cancelled_owned());
+    Ok(sse::states(states, app.limits.keep_alive))
+}
+
+/// Cancels an upload, whatever its job is doing. The document stays as it was; the job ends as `failed` with `cancelled`,
+/// one at work within moments. A job that has ended stays as it is.
+#[utoipa::path(
+    post, path = "/documents/upload/jobs/{job_id}/cancel", tag = "Documents", params(("job_id" = String, Path)),
+    responses((status = 200, body = JobView), (status = 404, description = "`not_found`"))
+)]
+pub(in crate::http) async fn cancel(
+    State(app): State<Arc<App>>,
+    IdPath(id): IdPath<Job>,
+) -> Result<axum::Json<JobView>> {
+    Ok(axum::Json(app.ingest.cancel(id).await?.into()))
+}
+
+/// Tries a failed upload again, from the file that was uploaded.
+#[utoipa::path(
+    post, path = "/documents/upload/jobs/{job_id}/retry", tag = "Documents", params(("job_id" = String, Path)),
+    responses(
+        (status = 202, body = JobView),
+        (status = 404, description = "`not_found`"),
+        (status = 409, description = "`job_not_failed`, `file_gone`"),
+    )
+)]
+pub(in crate::http) async fn retry(
+    State(app): State<Arc<App>>,
+    IdPath(id): IdPath<Job>,
+) -> Result<(StatusCode, axum::Json<JobView>)> {
+    Ok((StatusCode::ACCEPTED, axum::Json(app.ingest.retry(id).await?.into())))
 }
 
 /// The job of a deletion.

@@ -4,24 +4,27 @@
 //! `mod` is what the doors call, `worker` claims jobs, `steps` does them, `chunk` and `passage` are its pure parts.
 
 pub mod chunk;
+mod collect;
+mod follow;
 mod passage;
 mod progress;
 mod steps;
 mod worker;
 
-use std::{collections::HashSet, fmt::Write as _, io::Read, path::Path, sync::Arc, time::Duration};
+use std::{collections::HashSet, fmt::Write as _, io::Read, path::Path, sync::Arc};
 
 use sha2::{Digest, Sha256};
-use tokio::sync::{Mutex, Notify, watch};
+use tokio::sync::{Mutex, Notify, RwLock, watch};
 
 use crate::domain::{
     error::{ExtractError, StoreError},
     extract::Extractor,
     id::{CollectionId, DocumentId, JobId, UserId, VersionId},
     index::{Embedder, Filter, VectorIndex},
-    job::{Job, JobKind, JobQueue, JobState},
+    job::{Job, JobKind, JobQueue, JobState, Retried},
     knowledge::{BlobStore, Document, DocumentStore, Submitted, Upload},
     time::{Clock, Millis},
+    upkeep::Upkeep,
 };
 
 pub use passage::passage_text;
@@ -45,6 +48,12 @@ pub enum IngestError {
     /// The name stands in several collections, and none was given.
     #[error("the name stands in several collections")]
     Ambiguous(Vec<String>),
+    /// A job that has not failed cannot be tried again.
+    #[error("the job has not failed")]
+    NotFailed,
+    /// What the job would read is not kept any more.
+    #[error("the file of the job is gone")]
+    FileGone,
     /// The uploaded file could not be read on this machine.
     #[error("the upload could not be read: {0}")]
     Upload(String),
@@ -62,6 +71,8 @@ pub struct Ports {
     pub jobs: Arc<dyn JobQueue>,
     /// The files.
     pub blobs: Arc<dyn BlobStore>,
+    /// What of it is of no use any more.
+    pub upkeep: Arc<dyn Upkeep>,
     /// Where leaves are found.
     pub index: Arc<dyn VectorIndex>,
     /// Makes their vectors.
@@ -107,6 +118,12 @@ struct Inner {
     wake: Notify,
     /// Counts jobs of this process that ended.
     ended: watch::Sender<u64>,
+    /// Counts jobs that this process was asked to cancel: their workers look at once.
+    cancels: watch::Sender<u64>,
+    /// There may be files that nothing needs.
+    untidy: Notify,
+    /// Read by who needs the file of a blob until SQL says so, written by who removes files.
+    files: RwLock<()>,
     /// Jobs whose version is current in SQL while the index still takes it up.
     settling: std::sync::Mutex<HashSet<JobId>>,
     /// Held from a change of what is current in SQL until the index knows, so that two changes of one document reach
@@ -123,6 +140,9 @@ impl Ingest {
             config,
             wake: Notify::new(),
             ended: watch::Sender::new(0),
+            cancels: watch::Sender::new(0),
+            untidy: Notify::new(),
+            files: RwLock::new(()),
             settling: std::sync::Mutex::new(HashSet::new()),
             swap: Mutex::new(()),
         };
@@ -153,6 +173,7 @@ impl Ingest {
         if bytes == 0 {
             return Err(ExtractError::EmptyFile.into());
         }
+        let _kept = self.inner.files.read().await;
         ports.blobs.put_file(&blob, path).await?;
         let now = ports.clock.now();
         let upload = Upload {
@@ -235,6 +256,35 @@ impl Ingest {
         Ok(jobs.into_iter().map(|job| self.inner.honest(job)).collect())
     }
 
+    /// Cancels the job of an upload, whatever it is doing; its document stays as it was. A job at work ends within
+    /// moments, one that has ended stays as it is.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown id, and for deletions.
+    pub async fn cancel(&self, id: JobId) -> Result<Job, IngestError> {
+        let job = self.inner.ports.jobs.cancel(id, self.inner.ports.clock.now()).await?;
+        self.inner.cancels.send_modify(|count| *count = count.wrapping_add(1));
+        self.inner.ended.send_modify(|count| *count = count.wrapping_add(1));
+        self.inner.untidy.notify_one();
+        Ok(self.inner.honest(job))
+    }
+
+    /// Queues the failed job of an upload again.
+    ///
+    /// # Errors
+    /// `NotFailed`, `FileGone`; `NotFound` for an unknown id, and for deletions.
+    pub async fn retry(&self, id: JobId) -> Result<Job, IngestError> {
+        let _kept = self.inner.files.read().await;
+        match self.inner.ports.jobs.retry(id, self.inner.ports.clock.now()).await? {
+            Retried::Queued(job) => {
+                self.inner.wake.notify_one();
+                Ok(self.inner.honest(*job))
+            }
+            Retried::NotFailed => Err(IngestError::NotFailed),
+            Retried::FileGone => Err(IngestError::FileGone),
+        }
+    }
+
     /// Live documents, newest upload first, those after `after`.
     ///
     /// # Errors
@@ -246,35 +296,6 @@ impl Ingest {
         limit: i64,
     ) -> Result<Vec<Document>, IngestError> {
         Ok(self.inner.ports.documents.documents(collection, after, limit).await?)
-    }
-
-    /// The job once it has ended, or as it stands when `limit` has passed. Ends in this process are told at once; those
-    /// of another process are seen by looking every now and then.
-    ///
-    /// # Errors
-    /// `NotFound` for an unknown id.
-    pub async fn wait(&self, id: JobId, limit: Duration) -> Result<Job, IngestError> {
-        let mut ended = self.inner.ended.subscribe();
-        let deadline = tokio::time::Instant::now() + limit;
-        loop {
-            ended.mark_unchanged();
-            let job = self.job(id).await?;
-            if matches!(job.state, JobState::Completed | JobState::Failed) {
-                return Ok(job);
-            }
-            let look_again = tokio::time::Instant::now() + self.inner.config.poll;
-            tokio::select! {
-                changed = ended.changed() => {
-                    // The sender lives in `self`; it cannot be gone.
-                    let _ = changed;
-                }
-                () = tokio::time::sleep_until(look_again.min(deadline)) => {
-                    if tokio::time::Instant::now() >= deadline {
-                        return self.job(id).await;
-                    }
-                }
-            }
-        }
     }
 }
 
@@ -292,6 +313,7 @@ impl Inner {
         if let Err(error) = self.ports.index.delete(&filter).await {
             tracing::error!(%error, %document, "a deleted document stays in the index");
         }
+        self.untidy.notify_one();
         Ok(chunks)
     }
 

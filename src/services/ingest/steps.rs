@@ -36,8 +36,13 @@ pub(super) enum Failed {
         /// For people.
         message: String,
     },
-    /// May work later. The text is for the log.
-    Passing(String),
+    /// May work later.
+    Passing {
+        /// For people.
+        why: &'static str,
+        /// For the log.
+        cause: String,
+    },
     /// Another worker has the job.
     Fenced,
 }
@@ -47,8 +52,15 @@ impl Failed {
         Self::Final { code: code.into(), message: message.into() }
     }
 
-    pub(super) fn exhausted() -> Self {
-        Self::last("attempts_exhausted", "The job was given up after several attempts; upload the file again.")
+    fn passing(why: &'static str, cause: impl Into<String>) -> Self {
+        Self::Passing { why, cause: cause.into() }
+    }
+
+    /// The end of a job that was tried as often as it may be, and why the attempts failed.
+    pub(super) fn exhausted(why: &str) -> Self {
+        let message =
+            format!("The job was given up after several attempts: {why}. Try it again, or upload the file again.");
+        Self::last("attempts_exhausted", message)
     }
 }
 
@@ -56,7 +68,7 @@ impl From<ExtractError> for Failed {
     fn from(error: ExtractError) -> Self {
         let message = error.to_string();
         if error == ExtractError::Unavailable {
-            return Self::Passing(message);
+            return Self::passing("the reader of files did not start", message);
         }
         let mut letters = message.chars();
         let sentence: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
@@ -69,7 +81,7 @@ impl From<StoreError> for Failed {
         match error {
             StoreError::Conflict(_) => Self::Fenced,
             StoreError::NotFound => Self::last("not_found", "The document or its file is gone."),
-            StoreError::Unavailable(reason) => Self::Passing(reason),
+            StoreError::Unavailable(cause) => Self::passing("the storage did not answer", cause),
         }
     }
 }
@@ -77,7 +89,7 @@ impl From<StoreError> for Failed {
 impl From<EngineError> for Failed {
     fn from(error: EngineError) -> Self {
         match error {
-            EngineError::Unavailable(reason) => Self::Passing(reason),
+            EngineError::Unavailable(cause) => Self::passing("the embedder or the index did not answer", cause),
             EngineError::Rejected(reason) => {
                 tracing::error!(%reason, "an engine refused a document");
                 Self::last("index_rejected", "The text could not be indexed.")
@@ -274,7 +286,7 @@ async fn index(
                 let each = leaves.iter().zip(texts.iter()).zip(&vectors);
                 each.map(|((leaf, text), vector)| point(leaf, text, vector.as_deref())).collect::<Vec<_>>()
             });
-            points.extend(made.await.map_err(|error| Failed::Passing(error.to_string()))?);
+            points.extend(made.await.map_err(|error| Failed::passing("reading was cut short", error.to_string()))?);
             done += batch.len();
             progress.advance(done, total).await?;
         }

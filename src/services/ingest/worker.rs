@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -32,6 +33,10 @@ pub struct WorkerConfig {
     pub backoff: Duration,
     /// Longest wait between two attempts.
     pub backoff_most: Duration,
+    /// For how long a failed job can be tried again: its file is kept.
+    pub keep_failed: Duration,
+    /// How often to look for files that nothing needs, when nothing says that there are any.
+    pub tidy: Duration,
     /// Leaves that are embedded at a time.
     pub batch: usize,
     /// Sizes of chunks.
@@ -50,6 +55,8 @@ impl WorkerConfig {
             attempts: 5,
             backoff: Duration::from_secs(1),
             backoff_most: Duration::from_secs(60),
+            keep_failed: Duration::from_secs(24 * 60 * 60),
+            tidy: Duration::from_secs(60),
             batch: 64,
             shape: Shape::default(),
         }
@@ -77,6 +84,7 @@ impl Ingest {
         if freed > 0 {
             tracing::info!(jobs = freed, "jobs of the last run are taken up again");
         }
+        tasks.spawn(self.clone().tidy(stop.clone()));
         for no in 0..config.workers.max(1) {
             let (ingest, stop) = (self.clone(), stop.clone());
             tasks.spawn(async move {
@@ -128,26 +136,25 @@ impl Inner {
             Progress::new(self.ports.jobs.clone(), self.ports.clock.clone(), fence, job.kind, self.config.lease);
         let outcome = if job.attempts > self.config.attempts {
             // Each attempt ended without a word: the file may be what kills the process.
-            Err(Failed::exhausted())
+            Err(Failed::exhausted("each ended without a word, as when a file brings the server down"))
         } else {
             self.attempt(job, fence, &progress).await
         };
         let failed = match outcome {
             Ok(()) => return metrics::counter!("askback_jobs_total", "outcome" => "completed").increment(1),
+            Err(Failed::Passing { why, cause }) if job.attempts >= self.config.attempts => {
+                tracing::error!(%cause, "the job failed for the last time");
+                Failed::exhausted(why)
+            }
             Err(failed) => failed,
         };
         let failure = match failed {
             Failed::Fenced => return tracing::warn!("another worker has the job"),
             Failed::Final { code, message } => JobFailure::Final { code, message },
-            Failed::Passing(reason) if job.attempts < self.config.attempts => {
+            Failed::Passing { cause, .. } => {
                 let wait = self.config.wait(job.attempts);
-                tracing::warn!(%reason, ?wait, "the job failed and is tried again");
+                tracing::warn!(%cause, ?wait, "the job failed and is tried again");
                 JobFailure::Retry(wait)
-            }
-            Failed::Passing(reason) => {
-                tracing::error!(%reason, "the job failed for the last time");
-                let Failed::Final { code, message } = Failed::exhausted() else { return };
-                JobFailure::Final { code, message }
             }
         };
         let message = match &failure {
@@ -161,6 +168,7 @@ impl Inner {
             // The lease runs out, and the job is claimed again.
             tracing::warn!(%error, "the end of the job could not be recorded");
         }
+        self.untidy.notify_one();
     }
 
     /// The long part of a job ends when its lease is lost or someone cancels it; the short part, in which what answers
@@ -168,10 +176,11 @@ impl Inner {
     async fn attempt(&self, job: &Job, fence: Fence, progress: &Progress) -> Result<(), Failed> {
         match job.kind {
             JobKind::Ingest => {
+                let cancels = self.cancels.subscribe();
                 let ready = tokio::select! {
                     biased;
                     ready = steps::ingest(self, job, fence, progress) => ready?,
-                    stopped = self.keep(progress) => return Err(stopped.into()),
+                    stopped = self.keep(progress, cancels) => return Err(stopped.into()),
                 };
                 steps::publish(self, job, fence, ready, progress).await
             }
@@ -179,10 +188,15 @@ impl Inner {
         }
     }
 
-    /// Beats until the job has to stop. A store that does not answer for a while is no reason: the lease tells.
-    async fn keep(&self, progress: &Progress) -> Stopped {
+    /// Beats until the job has to stop: every now and then, and when someone cancelled a job. A store that does not
+    /// answer for a while is no reason: the lease tells.
+    async fn keep(&self, progress: &Progress, mut cancels: watch::Receiver<u64>) -> Stopped {
         loop {
-            tokio::time::sleep(self.config.lease / 4).await;
+            tokio::select! {
+                // The sender lives in `self`; it cannot be gone.
+                _ = cancels.changed() => {}
+                () = tokio::time::sleep(self.config.lease / 4) => {}
+            }
             match progress.beat().await {
                 Ok(()) => {}
                 Err(Stopped::Store(StoreError::Unavailable(reason))) => {

@@ -3,7 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::support::app::{Answer, TestApp, problem};
+use crate::support::app::{Answer, As, TestApp, problem};
 
 const MANUAL: &str = "# Aurora X1\n\nThe warranty of the Aurora X1 lasts two years.\n\n保修期为两年。\n";
 
@@ -89,6 +89,48 @@ async fn jobs_tell_how_it_goes() {
     let other_kind = root.get(&format!("/documents/upload/jobs/{job}")).await;
     assert_eq!(other_kind.problem(), problem(404, "not_found", &[]));
     assert_eq!(root.get("/documents?collection=manuals").await.json()["documents"], json!([]));
+}
+
+/// Uploads without waiting; gives the job's path.
+async fn queue(root: &As, name: &str, bytes: &[u8]) -> String {
+    let part = reqwest::multipart::Part::bytes(bytes.to_vec()).file_name(name.to_owned());
+    let form = reqwest::multipart::Form::new().part("file", part);
+    let accepted = Answer::of(root.request(Method::POST, "/documents/upload/async").multipart(form)).await;
+    assert_eq!(accepted.status, StatusCode::ACCEPTED, "{}", accepted.text);
+    format!("/documents/upload/jobs/{}", accepted.json()["job_id"].as_str().unwrap())
+}
+
+#[tokio::test]
+async fn jobs_are_followed_cancelled_and_tried_again() {
+    let app = TestApp::start().await;
+    let root = app.admin("root").await;
+    let job = queue(&root, "manual.md", MANUAL.as_bytes()).await;
+    let frames = root.get(&format!("{job}/events")).await.frames();
+    let last: Value = serde_json::from_str(frames.last().unwrap()).unwrap();
+    assert_eq!(last, root.get(&job).await.json(), "the stream ends with the job");
+    assert_eq!(last["status"], "completed");
+    assert_eq!(root.get(&format!("{job}/events")).await.frames(), [frames.last().unwrap().clone()]);
+    let cancelled = root.post(&format!("{job}/cancel"), json!({})).await;
+    assert_eq!((cancelled.status, cancelled.json()), (StatusCode::OK, last), "what has ended stays");
+    let retried = root.post(&format!("{job}/retry"), json!({})).await;
+    assert_eq!(retried.problem(), problem(409, "job_not_failed", &[]));
+
+    let job = queue(&root, "broken.pdf", b"no PDF").await;
+    let failed = |answer: &Answer| answer.frames().last().unwrap().contains("malformed");
+    assert!(failed(&root.get(&format!("{job}/events")).await));
+    let retried = root.post(&format!("{job}/retry"), json!({})).await;
+    assert_eq!((retried.status, &retried.json()["status"]), (StatusCode::ACCEPTED, &json!("pending")));
+    assert!(failed(&root.get(&format!("{job}/events")).await), "the same file, the same end");
+
+    let ada = app.user("ada").await;
+    for path in ["events", "cancel", "retry"] {
+        let ask = |who: As, path: String| async move {
+            if path.ends_with("events") { who.get(&path).await } else { who.post(&path, json!({})).await }
+        };
+        assert_eq!(ask(ada.clone(), format!("{job}/{path}")).await.problem(), problem(403, "forbidden", &[]));
+        let nobodys = format!("/documents/upload/jobs/{}/{path}", uuid::Uuid::now_v7());
+        assert_eq!(ask(root.clone(), nobodys).await.problem(), problem(404, "not_found", &[]));
+    }
 }
 
 #[tokio::test]

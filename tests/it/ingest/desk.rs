@@ -23,6 +23,8 @@ use askback::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use crate::support::store::{Schema, rows};
+
 /// How long a test waits for a job before it calls it lost.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -33,6 +35,7 @@ pub(super) struct Desk {
     pub(super) ingest: Ingest,
     pub(super) user: UserId,
     folder: tempfile::TempDir,
+    engine: Engine,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -42,6 +45,8 @@ pub(super) struct Setup {
     pub(super) embedder: Arc<dyn Embedder>,
     pub(super) limits: Limits,
     pub(super) program: PathBuf,
+    /// Where on Postgres; else SQLite.
+    pub(super) schema: Option<Schema>,
 }
 
 impl Default for Setup {
@@ -50,6 +55,7 @@ impl Default for Setup {
             embedder: Arc::new(Builtin::load().unwrap()),
             limits: Limits::default(),
             program: env!("CARGO_BIN_EXE_askback").into(),
+            schema: None,
         }
     }
 }
@@ -64,12 +70,16 @@ impl Desk {
     /// A desk at which nobody works yet.
     pub(super) async fn closed(setup: Setup) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let engine = Engine::Sqlite { folder: folder.path().join("data") };
-        let storage = Storage::open(Options { engine, clock: Arc::new(SystemClock) }).await.unwrap();
+        let engine = match &setup.schema {
+            None => Engine::Sqlite { folder: folder.path().join("data") },
+            Some(schema) => Engine::Postgres { url: schema.url().into(), connections: 4 },
+        };
+        let storage = Storage::open(Options { engine: engine.clone(), clock: Arc::new(SystemClock) }).await.unwrap();
         let index = Arc::new(EmbeddedIndex::new(setup.embedder.dims()));
         let ports = Ports {
             documents: Arc::new(storage.clone()),
             jobs: Arc::new(storage.clone()),
+            upkeep: Arc::new(storage.clone()),
             blobs: Arc::new(LocalBlobs::open(&folder.path().join("blobs")).unwrap()),
             index: Arc::<EmbeddedIndex>::clone(&index),
             embedder: setup.embedder,
@@ -88,6 +98,7 @@ impl Desk {
             ingest: Ingest::new(ports, config),
             user: UserId::at(Millis(1)),
             folder,
+            engine,
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }
@@ -149,6 +160,30 @@ impl Desk {
     /// The best passage's text, and the name of its document.
     pub(super) async fn best(&self, question: &str) -> Option<(String, String)> {
         self.search(question).await.into_iter().next().map(|placed| (placed.filename, placed.chunk.body))
+    }
+
+    /// Files in the blob store, after a round of collecting.
+    pub(super) async fn files(&self) -> usize {
+        self.ingest.collect().await.unwrap();
+        let folders = std::fs::read_dir(self.folder.path().join("blobs")).unwrap();
+        folders.map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap().count()).sum()
+    }
+
+    /// Rows of what is kept of documents.
+    pub(super) async fn rows(&self) -> [(&'static str, i64); 4] {
+        let mut counted = ["pages", "chunks", "segments", "blobs"].map(|table| (table, 0));
+        for (table, count) in &mut counted {
+            *count = rows(&self.engine, table).await;
+        }
+        counted
+    }
+
+    /// Ends the workers and the store.
+    pub(super) async fn close(self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.storage.close().await;
     }
 
     /// Leaves that a search could find.

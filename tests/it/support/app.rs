@@ -154,6 +154,7 @@ impl TestApp {
             Ports {
                 documents: documents.clone(),
                 jobs: store.clone(),
+                upkeep: store.clone(),
                 blobs: blobs.clone(),
                 index,
                 embedder,

@@ -100,6 +100,7 @@ pub async fn shelve(store: &Storage, library: &Retrieval, folder: &Path, files: 
     let ports = Ports {
         documents: Arc::new(store.clone()),
         jobs: Arc::new(store.clone()),
+        upkeep: Arc::new(store.clone()),
         blobs: Arc::new(LocalBlobs::open(&folder.join("blobs")).unwrap()),
         index: Arc::clone(library.search.index()),
         embedder: Arc::clone(library.search.embedder()),

@@ -87,6 +87,7 @@ impl Shelf {
         let ports = Ports {
             documents: Arc::clone(&documents),
             jobs: Arc::new(storage.clone()),
+            upkeep: Arc::new(storage.clone()),
             blobs: Arc::new(LocalBlobs::open(&folder.path().join("blobs")).unwrap()),
             index: Arc::<EmbeddedIndex>::clone(&index),
             embedder: Arc::clone(&embedder),

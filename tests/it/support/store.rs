@@ -15,7 +15,7 @@ use askback::{
         time::{Clock, Millis},
     },
 };
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 
 /// A clock that stands still until a test moves it.
@@ -84,6 +84,22 @@ impl Schema {
     pub(crate) async fn remove(&self) {
         let mut admin = PgConnection::connect(&self.server).await.unwrap();
         admin.execute(AssertSqlSafe(format!("drop schema {} cascade", self.name))).await.unwrap();
+    }
+}
+
+/// How many rows a table has.
+pub(crate) async fn rows(engine: &Engine, table: &str) -> i64 {
+    let count = AssertSqlSafe(format!("select count(*) from {table}"));
+    match engine {
+        Engine::Sqlite { folder } => {
+            let url = format!("sqlite://{}", folder.join("askback.sqlite").display());
+            let mut reader = SqliteConnection::connect(&url).await.unwrap();
+            sqlx::query_scalar(count).fetch_one(&mut reader).await.unwrap()
+        }
+        Engine::Postgres { url, .. } => {
+            let mut reader = PgConnection::connect(secrecy::ExposeSecret::expose_secret(url)).await.unwrap();
+            sqlx::query_scalar(count).fetch_one(&mut reader).await.unwrap()
+        }
     }
 }
 

@@ -6,10 +6,11 @@ mod publish;
 mod rows;
 mod stage;
 mod submit;
+mod upkeep;
 
 use async_trait::async_trait;
 
-pub(super) use self::publish::{bury, purge_staged};
+pub(super) use self::publish::{bury, purge_staged, stage_again};
 use self::rows::SegmentRow;
 use super::{Storage, sql::Sql, writer::Kind};
 use crate::domain::{

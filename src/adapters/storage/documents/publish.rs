@@ -40,7 +40,11 @@ pub(super) async fn publish(
     report: JobReport,
     now: Millis,
 ) -> Result<Published, StoreError> {
-    jobs::hold(tx, fence, version).await?;
+    if jobs::hold(tx, fence, version).await? {
+        jobs::end(tx, fence, &End::cancelled(), report, now).await?;
+        purge_staged(tx, version).await?;
+        return Ok(Published::Cancelled);
+    }
     let staged = Sql::new(STAGED).bind(version).maybe::<Staged>(tx).await?;
     let staged = staged.ok_or(StoreError::Conflict("the version is not staged"))?;
     jobs::end(tx, fence, &End::Completed, report, now).await?;
@@ -67,6 +71,22 @@ pub(in super::super) async fn purge_staged(tx: &mut Tx, version: VersionId) -> R
     Ok(())
 }
 
+// The row of the file is held, and the file still kept, or there is nothing to read.
+const KEEP_FILE: &str = "
+update blobs set state = 'ready'
+where state = 'ready' and sha256 = (select v.blob_sha256 from versions v join documents d on d.id = v.document_id
+                                    where v.id = $1 and d.deleted_at is null)";
+
+const STAGE_AGAIN: &str = "update versions set state = 'staged' where id = $1 and state = 'purged'";
+
+/// Lets the version of a failed job be read once more. Gives whether there is anything to read.
+pub(in super::super) async fn stage_again(tx: &mut Tx, version: VersionId) -> Result<bool, StoreError> {
+    if Sql::new(KEEP_FILE).bind(version).run(tx).await? == 0 {
+        return Ok(false);
+    }
+    Ok(Sql::new(STAGE_AGAIN).bind(version).run(tx).await? == 1)
+}
+
 const REMOVE_PAGES: &str = "delete from pages where version_id = $1";
 const REMOVE_CHUNKS: &str = "delete from chunks where version_id = $1";
 const REMOVE_SEGMENTS: &str = "delete from segments where version_id = $1";
@@ -85,7 +105,7 @@ const LEAVES: &str = "
 select coalesce(max(v.chunk_count), 0) from versions v join documents d on d.id = v.document_id
 where d.id = $1 and d.deleted_at is not null and v.state = 'current'";
 
-// A version still staged stays so: its job finds the document gone when it publishes, and purges it then.
+// A version still staged stays so: its job was cancelled with the deletion, and purges it when it ends.
 const PURGE_ALL: &str = "
 update versions set state = 'purged'
 where document_id = $1 and state in ('current', 'retired')

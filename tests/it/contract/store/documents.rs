@@ -365,7 +365,7 @@ async fn a_deletion_concerns_what_was_there(test: &mut TestStore) {
     let cancelled = test.store.beat(waiting_fence, &JobReport::default(), test.now(), LEASE).await;
     assert_eq!(cancelled, Ok(true), "an upload before it is gone too");
     stage(test, &waiting, document, waiting_fence, "Three years.").await;
-    assert_eq!(publish(test, &waiting, waiting_fence).await, Ok(Published::TooLate));
+    assert_eq!(publish(test, &waiting, waiting_fence).await, Ok(Published::Cancelled));
 
     // An upload after it is another document, whichever job is done first.
     test.clock.forward(Duration::from_millis(1));
@@ -393,7 +393,7 @@ async fn a_document_deleted_while_it_is_read_stays_deleted(test: &mut TestStore)
     let cancelled = test.store.beat(fence, &JobReport::default(), test.now(), LEASE).await;
     assert_eq!(cancelled, Ok(true), "its worker is told");
     stage(test, &upload, document, fence, "Two years.").await;
-    assert_eq!(publish(test, &upload, fence).await, Ok(Published::TooLate));
+    assert_eq!(publish(test, &upload, fence).await, Ok(Published::Cancelled));
     assert_eq!(test.store.current_segments(None, 9).await, Ok(Vec::new()));
     assert_eq!(test.store.version(document, 1).await.unwrap().state, VersionState::Purged);
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use askback::domain::{
     error::StoreError,
     id::JobId,
-    job::{Fence, Job, JobFailure, JobKind, JobQueue, JobReport, JobState, JobStep},
-    knowledge::{DocumentStore, Upload},
+    job::{Fence, Job, JobFailure, JobKind, JobQueue, JobReport, JobState, JobStep, Retried},
+    knowledge::{DocumentStore, Published, Upload, VersionState},
     memory::MemoryStore,
 };
 
@@ -23,6 +23,9 @@ on_both_engines!(
     a_deletion_runs_through_the_queue,
     the_end_of_a_job_is_told_to_its_user,
     jobs_are_listed_newest_first,
+    a_stalled_worker_is_fenced_before_anyone_else_comes,
+    a_job_is_cancelled_at_every_stage,
+    a_failed_job_is_tried_again,
 );
 
 async fn queue(test: &TestStore, name: &str) -> JobId {
@@ -164,4 +167,93 @@ async fn jobs_are_listed_newest_first(test: &mut TestStore) {
     let listed: Vec<JobId> = first.iter().chain(&rest).map(|job| job.id).collect();
     assert_eq!(listed, ids);
     assert_eq!(test.store.jobs(JobKind::Delete, None, 2).await, Ok(Vec::new()));
+}
+
+async fn a_stalled_worker_is_fenced_before_anyone_else_comes(test: &mut TestStore) {
+    let upload = upload(test, "a", "a");
+    test.store.submit(&upload).await.unwrap();
+    let (job, fence) = claim(test).await.unwrap();
+    test.clock.forward(LEASE + Duration::from_millis(1));
+    let (report, now) = (JobReport::default(), test.now());
+    let failure = JobFailure::Final { code: "malformed".into(), message: "damaged".into() };
+    for refused in [
+        test.store.beat(fence, &report, now, LEASE).await.map(|_| ()),
+        test.store.publish(fence, upload.version, 0, &report, now).await.map(|_| ()),
+        test.store.complete(fence, &report, now).await,
+        test.store.fail(fence, &failure, &report, now).await,
+        test.store.fail(fence, &JobFailure::Retry(LEASE), &report, now).await,
+    ] {
+        assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
+    }
+    assert_eq!(test.store.job(job.id).await.unwrap(), job, "nothing changed");
+    assert_eq!(test.store.document(job.document.unwrap()).await.unwrap().current_no, None);
+    let (again, _) = claim(test).await.unwrap();
+    assert_eq!((again.id, again.attempts), (job.id, 2));
+}
+
+async fn a_job_is_cancelled_at_every_stage(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let document = super::documents::publish_text(test, &upload(test, "a", "v1"), "Two years.").await;
+    let cancelled = |job: &Job| (job.state, job.error_code.clone()) == (JobState::Failed, Some("cancelled".into()));
+
+    // While it waits, and while it waits for another attempt.
+    let waiting = Upload { user: Some(eva), ..upload(test, "a", "v2") };
+    test.store.submit(&waiting).await.unwrap();
+    let job = test.store.cancel(waiting.job, test.now()).await.unwrap();
+    assert!(cancelled(&job), "{job:?}");
+    assert_eq!(test.store.untold(eva, 9).await.unwrap().len(), 1);
+    assert_eq!(test.store.cancel(waiting.job, test.now()).await, Ok(job), "once more changes nothing");
+    assert_eq!(claim(test).await, None);
+
+    // While it runs: its worker is told, and publishing comes too late.
+    let running = upload(test, "a", "v3");
+    test.store.submit(&running).await.unwrap();
+    let (_, fence) = claim(test).await.unwrap();
+    assert_eq!(test.store.cancel(running.job, test.now()).await.unwrap().state, JobState::Running);
+    assert_eq!(test.store.beat(fence, &JobReport::default(), test.now(), LEASE).await, Ok(true));
+    let published = test.store.publish(fence, running.version, 0, &JobReport::default(), test.now()).await;
+    assert_eq!(published, Ok(Published::Cancelled));
+    assert!(cancelled(&test.store.job(running.job).await.unwrap()));
+
+    // While its worker is dead.
+    let orphaned = upload(test, "a", "v4");
+    test.store.submit(&orphaned).await.unwrap();
+    claim(test).await.unwrap();
+    test.clock.forward(LEASE * 2);
+    assert!(cancelled(&test.store.cancel(orphaned.job, test.now()).await.unwrap()));
+    assert_eq!(claim(test).await, None);
+
+    for no in 2..=4 {
+        assert_eq!(test.store.version(document, no).await.unwrap().state, VersionState::Purged);
+    }
+    assert_eq!(test.store.document(document).await.unwrap().current_no, Some(1), "the old version answers");
+    let deletion = test.id();
+    test.store.enqueue_delete(deletion, eva, document, "a", test.now()).await.unwrap();
+    assert_eq!(test.store.cancel(deletion, test.now()).await, Err(StoreError::NotFound));
+    assert_eq!(test.store.cancel(test.id(), test.now()).await, Err(StoreError::NotFound));
+}
+
+async fn a_failed_job_is_tried_again(test: &mut TestStore) {
+    let upload = upload(test, "a", "v1");
+    test.store.submit(&upload).await.unwrap();
+    assert_eq!(test.store.retry(upload.job, test.now()).await, Ok(Retried::NotFailed));
+    let (job, fence) = claim(test).await.unwrap();
+    let failure = JobFailure::Final { code: "attempts_exhausted".into(), message: "given up".into() };
+    test.store.fail(fence, &failure, &JobReport::default(), test.now()).await.unwrap();
+    let Retried::Queued(queued) = test.store.retry(upload.job, test.now()).await.unwrap() else { panic!() };
+    assert_eq!((queued.state, queued.attempts, queued.error_code), (JobState::Pending, 0, None));
+    let (again, fence) = claim(test).await.unwrap();
+    assert_eq!((again.id, again.attempts, &again.blob), (upload.job, 1, &Some(upload.blob.clone())));
+    let published = test.store.publish(fence, upload.version, 0, &JobReport::default(), test.now()).await;
+    assert_eq!(published, Ok(Published::Current { replaced: None }));
+    assert_eq!(test.store.retry(upload.job, test.now()).await, Ok(Retried::NotFailed));
+
+    let gone = super::documents::upload(test, "b", "v2");
+    test.store.submit(&gone).await.unwrap();
+    test.store.cancel(gone.job, test.now()).await.unwrap();
+    let document = test.store.job(gone.job).await.unwrap().document.unwrap();
+    test.store.delete_document(document, test.now()).await.unwrap();
+    assert_eq!(test.store.retry(gone.job, test.now()).await, Ok(Retried::FileGone));
+    assert_eq!(test.store.job(gone.job).await.unwrap().state, JobState::Failed, "and the job stays as it was");
+    assert_ne!(job.document, Some(document));
 }
