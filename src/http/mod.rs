@@ -5,6 +5,7 @@
 
 mod api;
 mod attachment;
+mod drain;
 mod error;
 mod extract;
 mod guard;

@@ -21,6 +21,7 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use super::{
     api::{auth, chat, collections, documents, health, jobs, messages, runs, search, sessions},
+    drain,
     error::ApiError,
     extract::DISCARDED,
     guard, openapi,
@@ -100,6 +101,7 @@ pub fn router(app: Arc<App>) -> Router {
         .layer(option_layer(cors))
         .layer(from_fn(guard::security_headers))
         .layer(from_fn(trace::requests))
+        .layer(from_fn(drain::unread))
         .with_state(app)
 }
 

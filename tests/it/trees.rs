@@ -37,6 +37,8 @@ on_both_engines! {
     another_wording_of_a_reply_resumes_the_question_again,
     another_answer_to_a_reply_resumes_the_question_again,
     an_answer_from_above_a_question_leaves_it_open,
+    a_running_answer_is_shown_as_far_as_it_was_told,
+    what_nobody_sees_is_not_said,
 }
 
 fn search_call() -> Vec<Say> {
@@ -303,4 +305,21 @@ async fn an_answer_from_above_a_question_leaves_it_open(test: &mut TestStore) {
     assert_eq!(answered.response, "It depends.");
     assert_eq!(harness.questions().await, [], "the shown branch has none");
     assert_eq!(harness.store.pending(harness.user.id, question).await.unwrap().0.status, HitlStatus::Open);
+}
+
+async fn a_running_answer_is_shown_as_far_as_it_was_told(test: &mut TestStore) {
+    let model = ScriptedModel::new([[says(&["It is "]), vec![Say::Hang]].concat()]);
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let mut turn = harness.start("How long?").await.unwrap();
+    while turn.watch.next().await.unwrap().kind != "content" {}
+    assert_eq!(harness.history().await, ["Human: How long? (completed)", "Ai: It is (running)"]);
+    harness.chat.stop(harness.user.id, turn.run).await.unwrap();
+}
+
+async fn what_nobody_sees_is_not_said(test: &mut TestStore) {
+    let model = ScriptedModel::new([says(&["a\0b\u{1b}[1m", "\u{202e}c\n\td"])]);
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let told = harness.ask("Say it.").await;
+    assert_eq!(told.response, "ab[1mc\n\td");
+    assert_eq!(harness.store.message(harness.user.id, told.message_id.unwrap()).await.unwrap().content, told.response);
 }

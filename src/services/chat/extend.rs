@@ -10,7 +10,7 @@ use crate::{
         chat::Message,
         error::{StoreError, TurnError},
         event::Progress,
-        evidence::{Evidence, Passage, render_evidence},
+        evidence::{Evidence, Passage, Route, render_evidence},
         model::{ModelRequest, Prompt},
     },
     services::agent::listen,
@@ -28,10 +28,11 @@ impl Inner {
         let earlier = self.ports.chats.message(scene.user, scene.accepted.message).await?;
         let context = self.context(scene).await?;
         work.told = context.told();
-        let evidence = self.still_readable(scene, &earlier).await?;
+        let evidence = rests_on(&earlier, &scene.accepted.text);
+        let readable = self.still_readable(scene, evidence.clone()).await?;
         // The question stands behind its passages, as it did when the answer was begun.
         let material =
-            if evidence.passages.is_empty() { scene.accepted.text.clone() } else { render_evidence(&evidence) };
+            if readable.passages.is_empty() { scene.accepted.text.clone() } else { render_evidence(&readable) };
         let window = self.config.window_tokens.saturating_sub(tokens(&earlier.content));
         let mut messages = context.prompts(CONTINUE, &material, window);
         messages.push(Prompt::Assistant { content: earlier.content.clone(), tool_calls: Vec::new() });
@@ -50,16 +51,11 @@ impl Inner {
         Ok(Ending::Answered)
     }
 
-    /// What the answer rests on, as far as its reader may still read it.
-    async fn still_readable(&self, scene: &Scene, earlier: &Message) -> Result<Evidence, TurnError> {
-        let Some(trace) = &earlier.trace else {
-            return Ok(Evidence { question: scene.accepted.text.clone(), ..Evidence::default() });
-        };
-        let question = trace.query.clone().unwrap_or_else(|| scene.accepted.text.clone());
+    /// The passages as their reader may read them now.
+    async fn still_readable(&self, scene: &Scene, mut evidence: Evidence) -> Result<Evidence, TurnError> {
         let documents = &self.ports.documents;
         let access = documents.readable(scene.user, None).await?;
-        let mut passages = trace.retrieved_chunks.clone().unwrap_or_default();
-        for passage in &mut passages {
+        for passage in &mut evidence.passages {
             let Passage { document_id, version, start, end, .. } = *passage;
             match documents.text(&access, document_id, version, start, end).await {
                 Ok(_) => {}
@@ -67,6 +63,17 @@ impl Inner {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Evidence { passages, question, ..Evidence::default() })
+        Ok(evidence)
+    }
+}
+
+/// What the answer rests on: nothing, where it says that the documents do not hold it.
+fn rests_on(answer: &Message, question: &str) -> Evidence {
+    let answered = answer.trace.as_ref().filter(|trace| trace.route == Some(Route::Answer));
+    let Some(trace) = answered else { return Evidence { question: question.to_owned(), ..Evidence::default() } };
+    Evidence {
+        passages: trace.retrieved_chunks.clone().unwrap_or_default(),
+        question: trace.query.clone().unwrap_or_else(|| question.to_owned()),
+        ..Evidence::default()
     }
 }

@@ -146,7 +146,12 @@ impl Inner {
             _ => (transcript.answer().to_owned(), None),
         };
         let passages = transcript.evidence.as_ref().map_or(&[][..], |evidence| &evidence.passages);
-        let citations = if hitl.is_none() { citations(&response, passages) } else { Vec::new() };
+        let mut citations = if hitl.is_none() { citations(&response, passages) } else { Vec::new() };
+        for citation in &mut citations {
+            if let Some(said) = transcript.citations.iter().find(|said| said.marker == citation.marker) {
+                citation.clone_from(said);
+            }
+        }
         let model = scene.request.model.clone().unwrap_or_else(|| self.ports.chat_model.name().to_owned());
         let mut trace = transcript.trace.as_deref().cloned();
         if let Some(trace) = &mut trace {

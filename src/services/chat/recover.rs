@@ -6,6 +6,7 @@ use crate::domain::{
     error::{StoreError, TurnError},
     event::TurnEvent,
     hitl::Settlement,
+    id::RunId,
     run::{FrameBatch, Orphan, RunStatus},
 };
 
@@ -56,15 +57,7 @@ impl Inner {
         let extends = orphan.earlier.is_some();
         let earlier = orphan.earlier.unwrap_or_default();
         let mut fold = Fold { content: earlier.clone(), ..Fold::default() };
-        loop {
-            let before = fold.seq;
-            for frame in self.ports.chats.frames(orphan.run, before, PAGE).await?.into_iter().flat_map(lines) {
-                fold.take(&frame);
-            }
-            if fold.seq == before {
-                break;
-            }
-        }
+        self.fold(orphan.run, &mut fold).await?;
         let mut problem = TurnError::Interrupted.problem();
         problem.run_id = Some(orphan.run.to_string());
         problem.session_id = Some(orphan.session_name.clone());
@@ -103,6 +96,35 @@ impl Inner {
         self.ports.chats.finish(&finish).await?;
         fail::fail_point!("recover:after", |_| Err(StoreError::Unavailable("failpoint".into())));
         Ok(())
+    }
+}
+
+impl Inner {
+    /// The answer of a run as far as its log is committed.
+    pub(super) async fn said_so_far(&self, run: RunId) -> Result<String, StoreError> {
+        let mut fold = Fold::default();
+        let live = self.live().get(&run).cloned();
+        match live {
+            Some(live) => {
+                let committed = live.marks().borrow().committed;
+                live.frames(0, committed, usize::MAX).iter().for_each(|frame| fold.take(frame));
+            }
+            None => self.fold(run, &mut fold).await?,
+        }
+        Ok(fold.close().0)
+    }
+
+    /// Takes in a stored log.
+    async fn fold(&self, run: RunId, fold: &mut Fold) -> Result<(), StoreError> {
+        loop {
+            let before = fold.seq;
+            for frame in self.ports.chats.frames(run, before, PAGE).await?.into_iter().flat_map(lines) {
+                fold.take(&frame);
+            }
+            if fold.seq == before {
+                return Ok(());
+            }
+        }
     }
 }
 

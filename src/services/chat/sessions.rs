@@ -60,6 +60,11 @@ impl Chat {
             None => Vec::new(),
         };
         let earlier = messages.first().and_then(|first| first.parent);
+        for message in &mut messages {
+            if let (MessageStatus::Running, Some(run)) = (message.status, message.run) {
+                message.content = self.inner.said_so_far(run).await?;
+            }
+        }
         messages.retain(|message| message.status != MessageStatus::Running || !message.content.is_empty());
         let pending = match session.question {
             Some(id) => {

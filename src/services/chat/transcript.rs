@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::{cite::MarkerFilter, journal::Journal, live::LiveRun, seam::Seam};
 use crate::{
     domain::{
-        chat::{Message, MessagePart, Timings},
+        chat::{Citation, Message, MessagePart, Timings},
         event::{CallView, Progress, ResultView, Step, TurnEvent},
         evidence::Evidence,
         id::MessageId,
@@ -93,6 +93,8 @@ pub(super) struct Transcript {
     first_token: Option<Duration>,
     last_token: Option<Duration>,
     called_at: Option<Instant>,
+    /// Those of an earlier answer that is written on: what they say stays said.
+    pub(super) citations: Vec<Citation>,
     /// Characters of an earlier answer that is written on.
     earlier_chars: u64,
     /// Joins what is said to it.
@@ -118,6 +120,7 @@ impl Transcript {
             first_token: None,
             last_token: None,
             called_at: None,
+            citations: Vec::new(),
             earlier_chars: 0,
             seam: None,
         }
@@ -130,6 +133,7 @@ impl Transcript {
         self.earlier_chars = self.answer_chars;
         self.answer = earlier.content;
         self.usage = earlier.usage.unwrap_or_default();
+        self.citations = earlier.citations;
         self.trace = earlier.trace.map(Box::new);
         self.answer_from(evidence);
     }
@@ -159,6 +163,7 @@ impl Transcript {
                 self.sink.step("💭", thinking, "", None);
             }
             Said::Text(piece) => {
+                let piece = printable(piece);
                 let new = match &mut self.seam {
                     Some(seam) => seam.push(&piece),
                     None => piece,
@@ -204,6 +209,7 @@ impl Transcript {
     }
 
     fn reason(&mut self, piece: String) {
+        let piece = printable(piece);
         if piece.is_empty() || self.reasoning_chars >= MAX_REASONING_CHARS {
             return;
         }
@@ -305,6 +311,15 @@ impl Transcript {
     pub(super) fn sink(&self) -> &Arc<Sink> {
         &self.sink
     }
+}
+
+/// Without what no store keeps and no reader sees: control characters other than line breaks and tabs, and those that
+/// turn the direction of what follows.
+fn printable(piece: String) -> String {
+    let hides = |c: char| {
+        (c.is_control() && !matches!(c, '\n' | '\t')) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if piece.contains(hides) { piece.replace(hides, "") } else { piece }
 }
 
 pub(super) fn millis(span: Duration) -> u64 {

@@ -246,10 +246,6 @@ impl Inner {
         let now = self.ports.clock.now();
         let session = SessionId::at(now);
         let request = submission.request.clone();
-        let scope = match request.kind.of() {
-            None => "chat".to_owned(),
-            Some(message) => format!("{}:{message}", request.kind.as_str()),
-        };
         Accept {
             user: submission.user.id,
             session_name: submission.session_name.clone().unwrap_or_else(|| session.to_string()),
@@ -261,7 +257,8 @@ impl Inner {
             title: title(&request.message),
             model: request.model.clone().unwrap_or_else(|| self.ports.chat_model.name().to_owned()),
             idempotency: submission.idempotency.clone().map(|(key, body_sha256)| Idempotency {
-                scope: format!("{}:{}", scope, submission.session_name.as_deref().unwrap_or_default()),
+                // One for all doors and sessions: a key stands for one body, and that says what it is about.
+                scope: "turn".into(),
                 key,
                 body_sha256,
                 expires_at: now + KEY_LIFE,

@@ -155,3 +155,23 @@ async fn a_model_that_is_not_there() {
     assert_eq!(refused.json()["errors"][0]["valid"], json!(["builtin"]));
     assert_eq!(ada.post("/chat", named("builtin")).await.json()["model"], "builtin");
 }
+
+#[tokio::test]
+async fn a_connection_outlives_a_refusal_whose_body_comes_late() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let app = TestApp::start().await;
+    let mut socket = tokio::net::TcpStream::connect(app.address).await.unwrap();
+    let head = "POST /chat HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a.b.c\r\nContent-Type: application/json\r\n\
+                Content-Length: 16\r\n\r\n";
+    socket.write_all(head.as_bytes()).await.unwrap();
+    socket.flush().await.unwrap();
+    tokio::task::yield_now().await;
+    socket.write_all(br#"{"message":"hi"}"#).await.unwrap();
+    let mut answers = vec![0; 8192];
+    let read = socket.read(&mut answers).await.unwrap();
+    assert!(answers[..read].starts_with(b"HTTP/1.1 401"));
+    socket.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.unwrap();
+    let mut rest = Vec::new();
+    socket.read_to_end(&mut rest).await.unwrap();
+    assert!(String::from_utf8_lossy(&rest).contains("HTTP/1.1 200"), "{}", String::from_utf8_lossy(&rest));
+}

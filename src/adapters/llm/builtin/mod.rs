@@ -25,6 +25,8 @@ use crate::text::lang::{Lang, detect};
 
 /// The tool that it calls.
 const SEARCH: &str = "search_knowledge_base";
+/// Characters by which the end of a begun answer is known again.
+const LAST_WORDS: usize = 24;
 /// How a search begins that the turn may not make.
 const LIMIT_REACHED: &str = "TOOL_CALL_LIMIT_REACHED";
 
@@ -81,9 +83,22 @@ impl ChatModel for Builtin {
             Step::FoundNothing => write::no_knowledge(lang).to_owned(),
             Step::Told(text) => text.to_owned(),
         };
-        let rest = text.strip_prefix(turn.begun).unwrap_or(&text);
+        let rest = behind(turn.begun, &text);
         Ok(speak::text(rest, request.sampling.max_tokens, prompt_tokens))
     }
+}
+
+/// What stands in `text` behind an answer that was begun: behind its last words where it began otherwise. An answer that
+/// is none of this text is complete.
+fn behind<'t>(begun: &str, text: &'t str) -> &'t str {
+    if begun.is_empty() {
+        return text;
+    }
+    if let Some(rest) = text.strip_prefix(begun) {
+        return rest;
+    }
+    let last = begun.char_indices().rev().nth(LAST_WORDS).map_or(begun, |(at, _)| &begun[at..]);
+    text.rfind(last).map_or("", |at| &text[at + last.len()..])
 }
 
 /// The language to answer in: the question's, else that of what was typed ("2" has none).
@@ -133,9 +148,9 @@ impl<'r> Turn<'r> {
             _ => None,
         });
         // Written on is an answer that stands between its passages and the last word of the user.
-        let (asked, begun) = match last_user.and_then(|at| messages[..at].split_last_chunk::<2>()) {
-            Some((_, [Prompt::User { content }, Prompt::Assistant { content: begun, .. }]))
-                if request.tools.is_empty() && parse_evidence(content).is_some() =>
+        let (asked, begun) = match messages.as_slice() {
+            [.., Prompt::User { content }, Prompt::Assistant { content: begun, .. }, Prompt::User { .. }]
+                if request.tools.is_empty() && parse_evidence(asked).is_none() =>
             {
                 (content.as_str(), begun.as_str())
             }

@@ -151,6 +151,11 @@ fn failed(job: Job) -> ApiError {
         "empty_file" | "no_text" | "encrypted" | "malformed" | "archive_limit" | "extract_timeout"
         | "extract_memory" => 422,
         "cancelled" => 409,
+        // The document was deleted while its file was read.
+        "not_found" => {
+            let detail = "The document was deleted before its file was taken in.";
+            return ApiError::new(409, "cancelled", detail);
+        }
         _ => 503,
     };
     ApiError::new(status, &code, job.error.unwrap_or_else(|| "The file could not be taken in.".into()))
