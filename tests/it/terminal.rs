@@ -1,5 +1,7 @@
 //! `askback ask` at a terminal: a question back is asked at once, and a number answers it.
 
+use serde_json::{Value, json};
+
 use crate::{
     crash::MANUALS,
     support::{home::Home, pty::Terminal},
@@ -40,4 +42,32 @@ fn a_person_who_says_nothing_leaves_the_question_open() {
     terminal.types("");
     let left = "The question stays open; answer it with: askback ask \"…\"";
     assert_eq!(terminal.end(), (0, format!("{ASKED}\n\n{left}\n\n")));
+}
+
+#[test]
+fn a_program_reads_the_question_and_answers_with_a_number() {
+    let home = Home::sqlite();
+    home.ingest(&MANUALS);
+    let ask = |words: &[&str]| -> Value {
+        let output = home.askback(&[&["ask", "--json"], words].concat()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let asked = ask(&["How long is the warranty?"]);
+    assert_eq!(asked["status"], "awaiting_input");
+    assert_eq!(asked["hitl"]["options"], json!(["Aurora X1", "Borealis Z9"]));
+    assert_eq!(asked["hitl"]["option_list"][1]["evidence_count"], 1);
+    let answered = ask(&["2"]);
+    assert_eq!((&answered["status"], &answered["session_id"]), (&json!("completed"), &asked["session_id"]));
+    assert_eq!(answered["citations"][0]["filename"], "borealis-z9.md");
+}
+
+#[test]
+fn a_number_that_is_not_there_is_answered_all_the_same() {
+    let home = Home::sqlite();
+    let mut terminal = asked_back(&home);
+    terminal.types("9");
+    let (code, shown) = terminal.end();
+    let answer = shown.rsplit("9\n\n").next().unwrap().trim();
+    assert!(code == 0 && answer.starts_with("Assuming that you mean Aurora X1"), "{shown}");
 }

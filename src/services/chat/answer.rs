@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     domain::{
+        chat::HitlAction,
         error::{ModelError, TurnError},
         event::Progress,
         evidence::Route,
@@ -39,8 +40,7 @@ impl Inner {
         };
         let Some(record) = &question.record else {
             tracing::warn!(hitl_id = %question.id, "a question's record cannot be read; the message is a new question");
-            work.settlement = Some((Settlement::Superseded, UNREADABLE.into()));
-            return self.ask_agent(scene, &scene.accepted.text, Vec::new(), work).await;
+            return self.leave_unreadable(scene, work).await;
         };
         // What was typed, not what is stored: chosen options come by id.
         let typed = &scene.request.message;
@@ -72,6 +72,18 @@ impl Inner {
                 self.ask_anew(scene, Vec::new(), work).await
             }
         }
+    }
+
+    /// Nobody can resume a question without its record: the message runs as a new one, unless it only declines.
+    async fn leave_unreadable(&self, scene: &Scene, work: &mut Work) -> Result<Ending, TurnError> {
+        let dismisses = scene.request.hitl.as_ref().is_some_and(|reply| reply.action == Some(HitlAction::Dismiss));
+        if dismisses && scene.request.message.trim().is_empty() {
+            work.settlement = Some((Settlement::Dismissed, UNREADABLE.into()));
+            self.say_all(scene.labels.dismissed, work);
+            return Ok(Ending::Answered);
+        }
+        work.settlement = Some((Settlement::Superseded, UNREADABLE.into()));
+        self.ask_agent(scene, &scene.accepted.text, Vec::new(), work).await
     }
 
     /// Judges a reply whose answer was broken off once more: with the rest of the answer it settles the question.

@@ -10,7 +10,8 @@ use std::{
 use askback::{
     domain::{
         chat::{
-            ChatStore, HistoryStore, HitlAction, HitlReply, Message, MessageKind, MessageStatus, Refused, SessionChange,
+            ChatStore, HistoryStore, HitlAction, HitlReply, Message, MessageKind, MessageStatus, OnBusy, Refused,
+            SessionChange,
         },
         error::ToolError,
         hitl::{HitlStatus, Question},
@@ -86,12 +87,17 @@ enum Act {
     /// The process dies in the middle of the next answer.
     Crash(&'static str),
     Restart,
-    Twice(&'static str, &'static str),
+    /// Two at once; the second is refused, waits, or stops the first.
+    Twice(&'static str, &'static str, OnBusy),
+    Delete {
+        message: usize,
+    },
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
     let text = || prop::sample::select(vec![QUESTION, CLEAR, "2", "Aurora X1", "both", "never mind", "hm", "👍"]);
     let place = || 0..64_usize;
+    let busy = prop::sample::select(vec![OnBusy::Reject, OnBusy::Enqueue, OnBusy::Interrupt]);
     let act = prop_oneof![
         6 => Just(Act::Say(QUESTION)),
         6 => text().prop_map(Act::Say),
@@ -108,7 +114,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         3 => text().prop_map(Act::Stop),
         1 => text().prop_map(Act::Crash),
         1 => Just(Act::Restart),
-        2 => (text(), text()).prop_map(|(one, two)| Act::Twice(one, two)),
+        3 => (text(), text(), busy).prop_map(|(one, two, on_busy)| Act::Twice(one, two, on_busy)),
+        1 => place().prop_map(|message| Act::Delete { message }),
     ];
     prop::collection::vec(act, 1..=LONGEST)
 }
@@ -220,7 +227,8 @@ impl Talk {
                 next.request.parent = nth(MessageKind::Ai, from);
             }
             Act::Switch { to } => {
-                let change = SessionChange { shown: tree.get(to % tree.len()).map(|message| message.id), title: None };
+                let change =
+                    SessionChange { shown: tree.get(to % tree.len().max(1)).map(|message| message.id), title: None };
                 let (user, session) = (self.harness.user.id, self.harness.session());
                 return self
                     .harness
@@ -272,8 +280,21 @@ impl Talk {
                 self.harness = self.harness.restarted().await;
                 return Ok(());
             }
-            Act::Twice(one, two) => {
-                let (first, second) = tokio::join!(self.harness.start(one), self.harness.start(two));
+            Act::Delete { message } => {
+                let Some(message) = tree.get(message % tree.len().max(1)) else { return Ok(()) };
+                let (user, session) = (self.harness.user.id, self.harness.session());
+                let deleted = self.harness.store.delete_message(user, &session, message.id).await;
+                deleted.map_err(|error| error.to_string())?;
+                let left = self.tree().await.into_iter().filter(|message| message.kind == MessageKind::Human);
+                self.said = left.map(|message| message.content).collect();
+                // What was said by them goes with the messages.
+                self.runs.clear();
+                return Ok(());
+            }
+            Act::Twice(one, two, on_busy) => {
+                let mut other = self.harness.submission(two);
+                other.request.on_busy = on_busy;
+                let (first, second) = tokio::join!(self.harness.start(one), self.harness.chat.start(other));
                 for (sent, text) in [(first, one), (second, two)] {
                     match sent {
                         Ok(turn) => self.end(turn, text).await?,
@@ -309,7 +330,7 @@ impl Talk {
     async fn end(&mut self, turn: Turn, text: &str) -> Result<(), String> {
         self.note(&turn, text);
         match turn.finish().await {
-            Ok(result) if result.response.trim().is_empty() => Err("an empty answer".into()),
+            Ok(result) if result.response.trim().is_empty() && result.status.is_good() => Err("an empty answer".into()),
             Ok(_) => Ok(()),
             Err(problem) if problem.code == "model_unavailable" => Ok(()),
             Err(problem) => Err(problem.detail),

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use askback::{
     domain::{
-        chat::Refused,
+        chat::{HitlAction, HitlReply, Refused},
         error::ModelError,
         hitl::HitlStatus::{Answered, Dismissed, Expired, Open, Superseded, Taken},
         run::RunStatus,
@@ -29,6 +29,7 @@ on_both_engines! {
     expired_by_id_is_refused_and_costs_nothing,
     expired_the_same_text_is_a_new_question,
     it_expires_while_its_reply_is_worked_on,
+    without_its_record_it_is_left,
 }
 
 /// How long a question stays open.
@@ -116,4 +117,20 @@ async fn it_expires_while_its_reply_is_worked_on(test: &mut TestStore) {
     gate.notify_one();
     turn.finish().await.unwrap_err();
     assert_eq!(stories(&harness).await[0], (Expired, vec![Open, Taken, Expired]));
+}
+
+async fn without_its_record_it_is_left(test: &mut TestStore) {
+    let harness = over_manuals(test).await;
+    ask_back(&harness).await;
+    harness.move_to("s2");
+    let asked = ask_back(&harness).await;
+    tables::execute(&test.engine, "update hitl set record = '{}'").await;
+    let dismissal = HitlReply { action: Some(HitlAction::Dismiss), ..by_id(asked.id) };
+    let declined = harness.reply("", dismissal).await.unwrap().finish().await.unwrap();
+    assert_eq!(declined.response, "All right, I will leave that question.");
+    assert_eq!(stories(&harness).await, [(Dismissed, vec![Open, Taken, Dismissed])]);
+    harness.move_to("s1");
+    let answered = harness.ask(CLEAR).await;
+    assert_eq!(answered.citations[0].filename, "aurora-x1.md");
+    assert_eq!(stories(&harness).await, [(Superseded, vec![Open, Taken, Superseded])]);
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use askback::domain::{evidence::Route, hitl::HitlStatus::Superseded, model::ModelRequest, run::RunStatus};
 use serde_json::{Value, json};
 
-use super::{CLEAR, QUESTION, ask_back, over_manuals, stories};
+use super::{CLEAR, QUESTION, ask_back, desk, option, over_manuals, stories};
 use crate::{
     contract::store::on_both_engines,
     support::{
@@ -22,6 +22,8 @@ on_both_engines! {
     a_grader_that_does_not_keep_to_the_schema_is_passed_over,
     a_text_that_matches_no_option_is_not_swallowed,
     a_fast_model_says_what_the_rules_cannot,
+    what_is_missing_is_named_and_offered,
+    rounds_narrow_and_end,
 }
 
 fn opinion(ambiguity: &str, prompt: &str, options: &[&str]) -> Value {
@@ -132,5 +134,89 @@ async fn a_fast_model_says_what_the_rules_cannot(test: &mut TestStore) {
         assert_eq!(fast.seen().into_iter().filter(of_reply).count(), asked, "{session}");
         let status = stories(&harness).await[0].0.as_str();
         assert_eq!(status, ["answered", "dismissed", "superseded"][usize::from(session.as_bytes()[0] - b'a')]);
+    }
+}
+
+const PRICES: &str = "# Price List of the Editor\n\n## Licences\n\n| Edition | Price of a licence |\n|---|---|\n| Basic | 49 EUR |\n| Pro | 99 EUR |\n| Enterprise | 249 EUR |\n";
+const PARKING: &str = "# 停车场收费标准\n\n| 车型 | 每小时 | 包月 |\n|---|---|---|\n| 小汽车 | 5 元 | 300 元 |\n| 摩托车 | 2 元 | 90 元 |\n| 大客车 | 12 元 | 800 元 |\n";
+
+async fn what_is_missing_is_named_and_offered(test: &mut TestStore) {
+    let harness = Harness::over_files(test, desk(), &[("prices.md", PRICES), ("停车.md", PARKING)]).await;
+    for (session, question, slot, prompt, options, replies) in [
+        (
+            "en",
+            "How much is the licence?",
+            "Edition",
+            "Which edition do you mean?",
+            ["Basic", "Pro", "Enterprise"],
+            [("Pro", "99 EUR"), ("第三个", "249 EUR"), ("enterprise", "249 EUR")],
+        ),
+        (
+            "zh",
+            "包月停车多少钱？",
+            "车型",
+            "您指的是哪一个车型？",
+            ["小汽车", "摩托车", "大客车"],
+            [("摩托车", "90 元"), ("the last one", "800 元"), ("1", "300 元")],
+        ),
+    ] {
+        for (at, (reply, value)) in replies.into_iter().enumerate() {
+            harness.move_to(&format!("{session}{at}"));
+            let asked = harness.ask(question).await.hitl.unwrap();
+            assert_eq!((asked.route, asked.prompt.as_str()), (Route::Clarify, prompt));
+            assert_eq!(
+                (asked.missing_slots, asked.options),
+                (vec![slot.to_owned()], options.map(str::to_owned).to_vec())
+            );
+            let answered = harness.ask(reply).await;
+            assert_eq!(answered.status, RunStatus::Completed, "{reply}");
+            let chunks = answered.rag_trace.unwrap().retrieved_chunks.unwrap();
+            assert!(chunks[0].text.contains(value), "{reply}: {}", chunks[0].text);
+        }
+    }
+}
+
+/// Manuals that differ in product and in place.
+fn manuals_of_places() -> Vec<(String, String)> {
+    let mut manuals = Vec::new();
+    for (product, place, months) in [
+        ("Aurora X1", "Germany", 24),
+        ("Aurora X1", "Japan", 12),
+        ("Borealis Z9", "Germany", 36),
+        ("Borealis Z9", "Japan", 18),
+    ] {
+        let name = format!("{product} {place}.md");
+        let text = format!(
+            "# {product} Manual for {place}\n\n## Warranty\n\nThe warranty of the {product} in {place} is {months} months.\n"
+        );
+        manuals.push((name, text));
+    }
+    manuals
+}
+
+async fn rounds_narrow_and_end(test: &mut TestStore) {
+    let manuals = manuals_of_places();
+    let files: Vec<(&str, &str)> = manuals.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let harness = Harness::over_files(test, desk(), &files).await;
+    for place in [1, 2] {
+        harness.move_to(&format!("s{place}"));
+        let mut result = harness.ask(QUESTION).await;
+        let mut chosen: Vec<String> = Vec::new();
+        while let Some(asked) = result.hitl {
+            assert!(chosen.len() < 2, "asked again after {chosen:?}: {:?}", asked.options);
+            assert_eq!(asked.round as usize, chosen.len() + 1);
+            assert!(!asked.options.iter().any(|label| chosen.contains(label)), "{:?}", asked.options);
+            chosen.push(asked.options[place - 1].clone());
+            harness.clock.forward(Duration::from_millis(1));
+            result = harness.reply("", option(&asked, place)).await.unwrap().finish().await.unwrap();
+        }
+        assert!(!chosen.is_empty());
+        assert_eq!(result.status, RunStatus::Completed);
+        let file = &result.citations[0].filename;
+        for name in chosen.iter().flat_map(|label| label.split(' ')).filter(|word| word.starts_with(char::is_uppercase))
+        {
+            assert!(file.contains(name), "{chosen:?}: {file}");
+        }
+        assert!(stories(&harness).await.iter().all(|(status, _)| status.as_str() == "answered"));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use askback::{
     domain::{
-        chat::Refused,
+        chat::{HitlReply, OnBusy, Refused},
         hitl::HitlStatus::{Answered, Open, Taken},
         run::RunStatus,
     },
@@ -19,6 +19,7 @@ use crate::{
     support::{
         faults::Fault,
         harness::{Harness, ScriptedSearch, asks},
+        model::{Say, says},
         store::TestStore,
     },
 };
@@ -28,6 +29,8 @@ on_both_engines! {
     an_answer_as_soon_as_the_question_is_seen,
     an_answer_before_the_question_is_stored_waits_for_it,
     a_reply_that_is_sent_until_it_is_taken_answers,
+    a_reply_that_waits_in_line_answers,
+    another_reply_takes_the_place_of_the_first,
 }
 
 const ROUNDS: usize = 100;
@@ -111,4 +114,39 @@ async fn a_reply_that_is_sent_until_it_is_taken_answers(test: &mut TestStore) {
         assert!(answered.rag_trace.unwrap().hitl_resumed, "round {round}: it found the question");
         assert_eq!(asking.finish().await.unwrap().status, RunStatus::AwaitingInput);
     }
+}
+
+async fn a_reply_that_waits_in_line_answers(test: &mut TestStore) {
+    let harness = over_manuals(test).await;
+    let (reached, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    harness.faults.at("finish", 1, Fault::Hold { reached: Arc::clone(&reached), go: Arc::clone(&go) });
+    let asking = harness.start(QUESTION).await.unwrap();
+    reached.notified().await;
+    let mut submission = harness.submission("2");
+    submission.request.on_busy = OnBusy::Enqueue;
+    let reply = harness.chat.start(submission).await.unwrap();
+    go.notify_one();
+    assert_eq!(asking.finish().await.unwrap().status, RunStatus::AwaitingInput);
+    assert_eq!(reply.finish().await.unwrap().citations[0].filename, "borealis-z9.md");
+    assert_eq!(stories(&harness).await, [(Answered, vec![Open, Taken, Answered])]);
+}
+
+async fn another_reply_takes_the_place_of_the_first(test: &mut TestStore) {
+    let harness = over_manuals(test).await;
+    let asked = ask_back(&harness).await;
+    harness.model.then([says(&["It stands"]), vec![Say::Hang]].concat());
+    let mut first = harness.start("2").await.unwrap();
+    until(&mut first, "content").await;
+    let mut submission = harness.submission("");
+    submission.request.on_busy = OnBusy::Interrupt;
+    let wrong = HitlReply { option_ids: vec!["nothing".into()], ..option(&asked, 1) };
+    submission.request.hitl = Some(wrong);
+    let refused = harness.chat.start(submission.clone()).await.map(|_| ()).unwrap_err();
+    assert!(matches!(refused, StartError::Refused(Refused::UnknownOption { .. })), "{refused:?}");
+    assert_eq!(stories(&harness).await, [(Taken, vec![Open, Taken])], "nothing was stopped for it");
+    submission.request.hitl = Some(option(&asked, 1));
+    let second = harness.chat.start(submission).await.unwrap().finish().await.unwrap();
+    assert_eq!(first.finish().await.unwrap().status, RunStatus::Stopped);
+    assert_eq!(second.citations[0].filename, "aurora-x1.md");
+    assert_eq!(stories(&harness).await, [(Answered, vec![Open, Taken, Open, Taken, Answered])]);
 }

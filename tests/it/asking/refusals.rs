@@ -203,7 +203,6 @@ async fn whatever_is_said_to_a_question_is_answered() {
             let answer = answer.json();
             assert!(!answer["response"].as_str().unwrap().trim().is_empty(), "{shown} {by_id}");
             let verdict = &answer["rag_trace"]["hitl_reply_verdict"];
-            println!("{shown:?} by id {by_id}: {} {} {verdict}", answer["status"], answer["response"]);
             let chosen = verdict["filters"].as_array().map_or(0, Vec::len);
             assert_eq!(chosen, 0, "{shown} {by_id} is no option: {verdict}");
         }

@@ -1,4 +1,4 @@
-//! How much every table of a store holds, as another program sees it.
+//! The tables of a store, as another program sees them.
 
 use std::collections::BTreeMap;
 
@@ -39,4 +39,19 @@ pub async fn rows(engine: &Engine) -> BTreeMap<String, i64> {
         }
     }
     rows
+}
+
+/// Runs a statement.
+pub async fn execute(engine: &Engine, statement: &'static str) {
+    match engine {
+        Engine::Sqlite { folder } => {
+            let url = format!("sqlite://{}", folder.join("askback.sqlite").display());
+            let mut other = SqliteConnection::connect(&url).await.unwrap();
+            sqlx::query(statement).execute(&mut other).await.unwrap();
+        }
+        Engine::Postgres { url, .. } => {
+            let mut other = PgConnection::connect(url.expose_secret()).await.unwrap();
+            sqlx::query(statement).execute(&mut other).await.unwrap();
+        }
+    }
 }

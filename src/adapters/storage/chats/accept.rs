@@ -176,6 +176,20 @@ async fn try_claim(tx: &mut Tx, accept: &Accept) -> Result<Option<Claim>, Refuse
     }
 }
 
+/// Refuses options that the question does not offer.
+pub(super) fn check_options(question: &Pending, reply: Option<&HitlReply>) -> Result<(), Refused> {
+    // Without a readable record nothing can be checked, and the message will run as a new question.
+    let (Some(reply), Some(record)) = (reply, &question.record) else { return Ok(()) };
+    let valid: Vec<&String> = record.question.options.iter().map(|option| &option.id).collect();
+    match reply.option_ids.iter().find(|id| !valid.contains(id)) {
+        Some(unknown) => {
+            let valid = valid.into_iter().cloned().collect();
+            Err(Refused::UnknownOption { option: unknown.clone(), valid })
+        }
+        None => Ok(()),
+    }
+}
+
 /// Takes an open question for this run; one that was answered before stays answered. Options are checked here, so that
 /// a wrong one leaves it open.
 async fn take(
@@ -185,14 +199,7 @@ async fn take(
     accept: &Accept,
     human: MessageId,
 ) -> Result<(), Refused> {
-    // Without a readable record nothing can be checked, and the message will run as a new question.
-    if let (Some(reply), Some(record)) = (reply, &question.record) {
-        let valid: Vec<&String> = record.question.options.iter().map(|option| &option.id).collect();
-        if let Some(unknown) = reply.option_ids.iter().find(|id| !valid.contains(id)) {
-            let valid = valid.into_iter().cloned().collect();
-            return Err(Refused::UnknownOption { option: unknown.clone(), valid });
-        }
-    }
+    check_options(question, reply.as_ref())?;
     if question.status == HitlStatus::Open {
         hitl::take(tx, question.id, accept.run, human, accept.now).await?;
         question.status = HitlStatus::Taken;

@@ -9,8 +9,8 @@ use super::{
         sql::{Sql, Tx, Word},
         writer::Kind,
     },
-    accept::{Claim, RunRow, begin, claim_key},
-    log,
+    accept::{Claim, RunRow, begin, check_options, claim_key},
+    hitl, log,
     place::place,
     search::Terms,
 };
@@ -19,6 +19,7 @@ use crate::domain::{
         Accept, EndQueued, Enqueued, Head, OnBusy, QueueBounds, QueueStore, Refused, StartQueued, Started, TurnRequest,
     },
     error::StoreError,
+    hitl::HitlStatus,
     id::{MessageId, RunId, SessionId, UserId},
     run::FrameBatch,
     time::Millis,
@@ -81,7 +82,19 @@ async fn enqueue(tx: &mut Tx, accept: &Accept, first: FrameBatch, bounds: QueueB
         return Err(Refused::Overloaded);
     }
     // Where it is written is settled when it starts; what can never be is told now.
-    place(tx, &claim, accept).await?;
+    let reply = accept.request.hitl.as_ref();
+    match place(tx, &claim, accept).await {
+        Ok(place) => place.question.iter().try_for_each(|question| check_options(question, reply))?,
+        // The run that is stopped for this one gives it back.
+        Err(Refused::HitlNotOpen(HitlStatus::Taken)) => {
+            if let Some(id) = reply.and_then(|reply| reply.id)
+                && let Some(question) = hitl::by_id(tx, claim.id, id).await?
+            {
+                check_options(&question.at(accept.now)?, reply)?;
+            }
+        }
+        Err(refused) => return Err(refused),
+    }
     let interrupts = accept.request.on_busy == OnBusy::Interrupt;
     Sql::new(ENQUEUE)
         .bind(accept.run)

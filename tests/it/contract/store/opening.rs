@@ -8,13 +8,15 @@ use askback::{
         user::UserStore,
     },
 };
-use sqlx::{Connection, PgConnection, SqliteConnection};
 
 use super::{
     account, on_both_engines, someone,
     turns::{begin, says},
 };
-use crate::support::store::{TestClock, TestStore};
+use crate::support::{
+    store::{TestClock, TestStore},
+    tables,
+};
 
 on_both_engines!(
     what_was_written_is_there_after_a_restart,
@@ -43,22 +45,6 @@ async fn a_store_that_works_is_ready(test: &mut TestStore) {
     assert_eq!(test.store.ready().await, Ok(()));
 }
 
-/// Runs a statement as another program would.
-async fn execute(test: &TestStore, statement: &'static str) {
-    match &test.engine {
-        Engine::Sqlite { folder } => {
-            let url = format!("sqlite://{}", folder.join("askback.sqlite").display());
-            let mut other = SqliteConnection::connect(&url).await.unwrap();
-            sqlx::query(statement).execute(&mut other).await.unwrap();
-        }
-        Engine::Postgres { url, .. } => {
-            use secrecy::ExposeSecret;
-            let mut other = PgConnection::connect(url.expose_secret()).await.unwrap();
-            sqlx::query(statement).execute(&mut other).await.unwrap();
-        }
-    }
-}
-
 async fn conversations_from_before_the_search_are_found(test: &mut TestStore) {
     let eva = someone(test, "eva").await;
     for question in ["zebra", "giraffe"] {
@@ -66,13 +52,13 @@ async fn conversations_from_before_the_search_are_found(test: &mut TestStore) {
     }
     test.store.close().await;
     // As the migration leaves it.
-    execute(test, "delete from search_terms").await;
-    execute(test, "insert into meta (key, value) values ('search_behind', '1')").await;
+    tables::execute(&test.engine, "delete from search_terms").await;
+    tables::execute(&test.engine, "insert into meta (key, value) values ('search_behind', '1')").await;
     test.reopen().await;
     for query in ["zebra", "giraffe", "animal"] {
         assert_eq!(test.store.search(eva, query, None, 10).await.unwrap().len(), 1, "{query}");
     }
-    execute(test, "delete from search_terms").await;
+    tables::execute(&test.engine, "delete from search_terms").await;
     test.reopen().await;
     assert_eq!(test.store.search(eva, "zebra", None, 10).await, Ok(Vec::new()), "it is done once");
 }
@@ -81,7 +67,7 @@ const NEXT_LAYOUT: &str = "update meta set value = '999' where key = 'layout'";
 
 async fn a_newer_layout_is_refused_by_name(test: &mut TestStore) {
     test.store.close().await;
-    execute(test, NEXT_LAYOUT).await;
+    tables::execute(&test.engine, NEXT_LAYOUT).await;
     let refused = test.try_reopen().await;
     let Err(OpenError::NewerLayout { found: 999, .. }) = refused else { panic!("opened") };
 }
