@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 use crate::{
     contract::store::on_both_engines,
     support::{
+        faults::Fault,
         harness::{Harness, ScriptedSearch, kinds, plain},
         model::{Say, ScriptedModel, says},
         store::TestStore,
@@ -35,6 +36,10 @@ on_both_engines! {
     a_waiting_turn_needs_no_place_until_it_begins,
     equal_keys_are_one_turn_in_line,
     a_turn_that_cannot_begin_fails_and_the_next_one_begins,
+    a_line_is_served_by_whichever_process_comes_first,
+    a_turn_of_another_process_is_interrupted,
+    a_line_that_was_not_handed_over_is_found,
+    a_turn_whose_place_in_line_was_not_told_runs_once,
 }
 
 async fn send(harness: &Harness, message: &str, on_busy: OnBusy) -> Result<Turn, StartError> {
@@ -306,4 +311,62 @@ async fn a_turn_that_cannot_begin_fails_and_the_next_one_begins(test: &mut TestS
     assert_eq!((problem.status, problem.code.as_str()), (422, "not_continuable"));
     assert_eq!(status(&harness, run).await, RunStatus::Failed);
     assert_eq!(last.finish().await.unwrap().response, "Last.");
+}
+
+async fn a_line_is_served_by_whichever_process_comes_first(test: &mut TestStore) {
+    let (model, gate) = held(2);
+    let here = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let there = here.beside();
+    let first = holding(&here).await;
+    let second = send(&there, "second", OnBusy::Enqueue).await.unwrap();
+    let stopped = send(&there, "stopped", OnBusy::Enqueue).await.unwrap();
+    let third = send(&here, "third", OnBusy::Enqueue).await.unwrap();
+    here.chat.stop(here.user.id, stopped.run).await.unwrap();
+    assert_eq!(stopped.finish().await.unwrap().status, RunStatus::Stopped);
+    gate.notify_one();
+    first.finish().await.unwrap();
+    for turn in [second, third] {
+        assert_eq!(turn.finish().await.unwrap().response, "Yes.");
+    }
+    assert_eq!(said(&there).await, ["first", "second", "third"]);
+}
+
+async fn a_turn_of_another_process_is_interrupted(test: &mut TestStore) {
+    let (model, _gate) = held(1);
+    let here = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let there = here.beside();
+    let first = holding(&here).await;
+    let second = send(&there, "second", OnBusy::Interrupt).await.unwrap();
+    assert_eq!(first.finish().await.unwrap().status, RunStatus::Stopped);
+    assert_eq!(second.finish().await.unwrap().response, "Yes.");
+    assert_eq!(said(&there).await, ["first", "second"]);
+}
+
+async fn a_line_that_was_not_handed_over_is_found(test: &mut TestStore) {
+    let (model, gate) = held(1);
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let first = holding(&harness).await;
+    let second = send(&harness, "second", OnBusy::Enqueue).await.unwrap();
+    harness.faults.at("start", 1, Fault::Fail);
+    gate.notify_one();
+    first.finish().await.unwrap();
+    assert_eq!(second.finish().await.unwrap().status, RunStatus::Completed);
+    assert_eq!(harness.faults.count("start"), 2);
+}
+
+async fn a_turn_whose_place_in_line_was_not_told_runs_once(test: &mut TestStore) {
+    let (model, gate) = held(1);
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let first = holding(&harness).await;
+    let mut submission = harness.submission("second");
+    submission.request.on_busy = OnBusy::Enqueue;
+    submission.idempotency = Some(("key".into(), "body".into()));
+    harness.faults.at("enqueue", 1, Fault::Lose);
+    let lost = harness.chat.start(submission.clone()).await.map(|_| ()).unwrap_err();
+    assert!(matches!(lost, StartError::Refused(Refused::Store(_))), "{lost:?}");
+    let again = harness.chat.start(submission).await.unwrap();
+    gate.notify_one();
+    first.finish().await.unwrap();
+    assert_eq!(again.finish().await.unwrap().status, RunStatus::Completed);
+    assert_eq!(said(&harness).await, ["first", "second"]);
 }

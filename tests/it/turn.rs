@@ -52,6 +52,7 @@ on_both_engines! {
     unknown_options_and_closed_questions_are_refused,
     a_failed_model_keeps_what_was_said_and_the_next_turn_works,
     a_failure_before_a_word_leaves_only_the_question,
+    a_failure_after_a_tools_result_leaves_no_empty_message,
     a_turn_out_of_time_fails,
     a_stopped_turn_keeps_what_was_said,
     stopping_before_a_word_leaves_no_message,
@@ -398,6 +399,16 @@ async fn a_failure_before_a_word_leaves_only_the_question(test: &mut TestStore) 
         let last = harness.model.seen().pop().unwrap().messages.pop().unwrap();
         assert_eq!(last, Prompt::User { content: "first\n\nsecond".into() });
     }
+}
+
+async fn a_failure_after_a_tools_result_leaves_no_empty_message(test: &mut TestStore) {
+    let failing = vec![Say::Fail(ModelError::Transient("down".into()))];
+    let model = ScriptedModel::new([search_call(), failing, says(&["24 months."])]);
+    let harness = Harness::new(test, model, ScriptedSearch::new([found(&["24 months."])])).await;
+    let problem = harness.start("How long?").await.unwrap().finish().await.unwrap_err();
+    assert_eq!((problem.status, problem.code.as_str()), (502, "model_unavailable"));
+    assert_eq!(harness.history().await, ["Human: How long? (completed)"]);
+    assert_eq!(harness.ask("And now?").await.response, "24 months.");
 }
 
 async fn a_turn_out_of_time_fails(test: &mut TestStore) {

@@ -2,6 +2,7 @@
 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::{
     app::{Answer, Setup, TestApp, problem},
@@ -67,6 +68,37 @@ async fn room_for_requests_is_bounded() {
     assert_eq!(ada.get("/healthz").await.status, StatusCode::OK, "probes get through");
     drop(place);
     assert_eq!(ada.get("/auth/me").await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn who_does_not_read_is_let_go_and_others_do_not_notice() {
+    let limits = askback::http::Limits {
+        write_timeout: std::time::Duration::from_millis(200),
+        connections: 2,
+        ..askback::http::Limits::default()
+    };
+    // More than the kernel takes off the server's hands: each character is four bytes, and told twice.
+    let piece = "\u{1f9ca}".repeat(9_000);
+    let long = vec![piece.as_str(); 43];
+    let app = TestApp::with(Setup { limits, script: vec![Reply::says(&long)], ..Setup::default() }).await;
+    let ada = app.user("ada").await;
+    let result = ada.post("/chat", json!({"message": "Go on", "session_id": "s"})).await.json();
+    let events = format!("/runs/{}/events", result["run_id"].as_str().unwrap());
+    let whole = ada.get(&events).await.text;
+
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let mut slow = socket.connect(app.address).await.unwrap();
+    let token = ada.token.as_deref().unwrap();
+    let request = format!("GET {events} HTTP/1.1\r\nhost: askback\r\nauthorization: Bearer {token}\r\n\r\n");
+    slow.write_all(request.as_bytes()).await.unwrap();
+    slow.readable().await.unwrap();
+    assert_eq!(ada.get(&events).await.text, whole, "others do not notice");
+    // There is room for a third connection only when the slow one is closed.
+    assert_eq!(app.anyone().get("/healthz").await.status, StatusCode::OK);
+    let mut read = Vec::new();
+    let ended = slow.read_to_end(&mut read).await;
+    assert!(read.len() < whole.len(), "{} of {} bytes, {ended:?}", read.len(), whole.len());
 }
 
 #[tokio::test]

@@ -404,6 +404,11 @@ impl Harness {
         }
     }
 
+    /// Another process over the same data, at the same time.
+    pub fn beside(&self) -> Self {
+        Self::over(self.parts(), "boot1", |config| config.node = "other".into())
+    }
+
     /// The session that the next turns are in; `s1` until [`move_to`](Self::move_to).
     pub fn session(&self) -> String {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
