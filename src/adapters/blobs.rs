@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
-use object_store::{ObjectStoreExt, buffered::BufWriter, local::LocalFileSystem, path::Path};
+use object_store::{ObjectStore as _, ObjectStoreExt, buffered::BufWriter, local::LocalFileSystem, path::Path};
 use tokio::io::AsyncWriteExt;
 
 use crate::domain::{
@@ -66,6 +66,13 @@ impl BlobStore for LocalBlobs {
         Ok(BlobFile { path, temporary: false })
     }
 
+    async fn list(&self, first_byte: u8) -> Result<Vec<String>, StoreError> {
+        let folder = format!("{first_byte:02x}");
+        let found = self.store.list_with_delimiter(Some(&Path::from(folder.as_str()))).await.map_err(failed)?;
+        let names = found.objects.iter().filter_map(|file| file.location.filename());
+        Ok(names.map(|name| format!("{folder}{name}")).filter(|sha256| place(sha256).is_ok()).collect())
+    }
+
     async fn remove(&self, sha256: &str) -> Result<(), StoreError> {
         let (location, _) = self.local(sha256)?;
         match self.store.delete(&location).await {
@@ -114,6 +121,8 @@ mod tests {
         assert!(!found.temporary);
         let names: Vec<_> = std::fs::read_dir(found.path.parent().unwrap()).unwrap().collect();
         assert_eq!(names.len(), 1, "nothing half-written stays");
+        assert_eq!(blobs.list(0xab).await.unwrap(), std::slice::from_ref(&sha));
+        assert_eq!(blobs.list(0xac).await.unwrap(), Vec::<String>::new());
         blobs.remove(&sha).await.unwrap();
         blobs.remove(&sha).await.unwrap();
         assert_eq!(blobs.fetch(&sha).await.unwrap_err(), StoreError::NotFound);

@@ -36,7 +36,7 @@ use crate::{
         chat,
         error::{EngineError, StoreError},
         extract::Extractor,
-        index::{Embedder, Filter, VectorIndex},
+        index::{Embedder, VectorIndex},
         knowledge::{BlobStore, DocumentStore},
         time::Clock,
         user::UserStore,
@@ -67,8 +67,6 @@ const NODE: &str = "node-id";
 /// Failed logins in a row, and the span after which one more is granted.
 const LOGIN_BURST: u32 = 10;
 const LOGIN_REFILL: Duration = Duration::from_secs(30);
-/// Documents that are counted at a time.
-const PAGE: i64 = 500;
 /// How often metrics are settled.
 const SETTLE: Duration = Duration::from_secs(5);
 
@@ -365,23 +363,6 @@ impl Node {
     /// When it was disabled, or the store fails.
     pub async fn local_token(&self) -> Result<String, BootError> {
         Ok(door::token(&self.app.accounts).await?)
-    }
-
-    /// How many leaves the index holds, and how many SQL says are current.
-    ///
-    /// # Errors
-    /// When either fails.
-    pub async fn leaves(&self) -> Result<(u64, u64), BootError> {
-        let indexed = self.index.count(&Filter::default()).await?;
-        let (mut stored, mut after) = (0, None);
-        loop {
-            let page = self.app.documents.documents(None, after, PAGE).await?;
-            let Some(last) = page.last() else { return Ok((indexed, stored)) };
-            after = Some((last.created_at, last.id));
-            let chunks =
-                page.iter().filter_map(|document| document.current.as_ref()).map(|version| version.chunk_count);
-            stored += chunks.filter_map(|count| u64::try_from(count).ok()).sum::<u64>();
-        }
     }
 }
 

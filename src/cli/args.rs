@@ -61,12 +61,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Eval(EvalCommand),
     /// Check settings, data folder, database, index and models, and say what to do
-    #[command(after_help = "Example:\n  askback doctor --json\n\nFails (1) if any check fails.")]
-    Doctor {
-        /// As JSON: {ok, checks: [{name, ok, detail, action}]}
-        #[arg(long)]
-        json: bool,
-    },
+    #[command(after_help = "Examples:\n  askback doctor --json\n  askback doctor --repair\n\n\
+                            Exit codes: 0 all is well, or was mended; 1 a check fails.")]
+    Doctor(Doctor),
     /// Show the settings, or an example file that explains them
     #[command(subcommand, after_help = "Examples:\n  askback config show\n  askback config example > askback.toml")]
     Config(ConfigCommand),
@@ -82,6 +79,17 @@ pub(crate) struct Ingest {
     #[arg(long, default_value = "default", value_name = "NAME")]
     pub(crate) collection: String,
     /// As JSON: {collection, completed, failed, files: [{path, filename, status, chunks, error_code, error}], skipped}
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What to look at.
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Mend what can be mended of documents, files and index; needs that no server runs
+    #[arg(long)]
+    pub(crate) repair: bool,
+    /// As JSON: {ok, checks: [{name, ok, detail, action}]}
     #[arg(long)]
     pub(crate) json: bool,
 }

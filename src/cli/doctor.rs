@@ -9,13 +9,19 @@ use askback::{
         folder::DataFolder,
     },
     config::Config,
+    domain::upkeep::Damaged,
     http::Component,
+    services::ingest::{Findings, Ingest, IngestError},
     telemetry::Metrics,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, output};
+use super::{Failure, args::Doctor, output};
 
+/// How long a document may take that is read again.
+const READING: Duration = Duration::from_secs(600);
+/// Documents that are named in one line.
+const NAMED: usize = 10;
 /// How long a running server may take to say how it is.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -54,11 +60,11 @@ impl From<Component> for Part {
     }
 }
 
-pub(crate) async fn run(config: Config, json: bool) -> Result<(), Failure> {
+pub(crate) async fn run(config: Config, wish: Doctor) -> Result<(), Failure> {
     let mut checks = vec![good("settings", "valid; see them with: askback config show")];
-    look(&config, &mut checks).await;
+    look(&config, wish.repair, &mut checks).await;
     let ok = checks.iter().all(|check| check.ok);
-    if json {
+    if wish.json {
         output::json(&Report { ok, checks: &checks })?;
     } else {
         for check in &checks {
@@ -73,7 +79,7 @@ pub(crate) async fn run(config: Config, json: bool) -> Result<(), Failure> {
 }
 
 /// Everything behind the settings; stops where nothing further can be seen.
-async fn look(config: &Config, checks: &mut Vec<Check>) {
+async fn look(config: &Config, repair: bool, checks: &mut Vec<Check>) {
     let path = config.storage.data_dir.display();
     let folder = match DataFolder::open(&config.storage.data_dir).and_then(|folder| {
         folder.write("doctor", "can be written")?;
@@ -93,6 +99,11 @@ async fn look(config: &Config, checks: &mut Vec<Check>) {
     {
         checks.push(good("server", &format!("runs at {}", door.url)));
         checks.extend(ready.components.into_iter().map(part));
+        checks.push(if repair {
+            bad("documents", "nothing is mended while a server runs", "stop the server and run this again")
+        } else {
+            good("documents", "not compared with files and index while a server runs")
+        });
         return;
     }
     let started = match Metrics::start() {
@@ -106,24 +117,62 @@ async fn look(config: &Config, checks: &mut Vec<Check>) {
         Ok(node) => {
             checks.push(good("server", "none runs over this data folder; start one with: askback serve"));
             checks.extend((node.app.components)().await.into_iter().map(|component| part(component.into())));
-            checks.push(index(&node).await);
+            documents(&node.app.ingest, repair, checks).await;
             node.stop().await;
         }
         Err(error) => checks.push(start_failure(&error)),
     }
 }
 
-/// Whether the index holds what SQL says is current.
-async fn index(node: &Node) -> Check {
-    match node.leaves().await {
-        Ok((indexed, stored)) if indexed == stored => good("index content", &format!("{indexed} leaves, as in SQL")),
-        Ok((indexed, stored)) => bad(
-            "index content",
-            &format!("{indexed} leaves in the index, {stored} in SQL"),
-            "restart the server: the index is read from SQL at start; if that does not help, upload the documents again",
-        ),
-        Err(error) => bad("index content", &error.to_string(), "see the log"),
+/// Whether SQL, files and index say the same; with `repair`, once that was mended which can be.
+async fn documents(ingest: &Ingest, repair: bool, checks: &mut Vec<Check>) {
+    let found = match compare(ingest, repair).await {
+        Ok(found) => found,
+        Err(error) => return checks.push(bad("documents", &error.to_string(), "see the log")),
+    };
+    let mend = "mend it with: askback doctor --repair";
+    let Findings { orphan_files, without_file, leftovers, unsound, indexed, stored } = &found;
+    checks.push(match orphan_files.len() {
+        0 => good("files", "each belongs to a document or an upload"),
+        count => bad("files", &format!("{count} belong to nothing"), mend),
+    });
+    checks.push(match without_file.len() {
+        0 => good("files of documents", "all are there"),
+        _ => bad("files of documents", &format!("gone for {}", names(without_file)), "upload these documents again"),
+    });
+    checks.push(match leftovers.len() {
+        0 => good("versions", "none left half-built"),
+        count => bad("versions", &format!("{count} do not answer and still take space"), mend),
+    });
+    checks.push(match unsound.len() {
+        0 => good("documents", "each has the parts that it should"),
+        _ => bad("documents", &format!("parts are missing of {}", names(unsound)), mend),
+    });
+    checks.push(if indexed == stored {
+        good("index content", &format!("{indexed} leaves, as in SQL"))
+    } else {
+        bad("index content", &format!("{indexed} leaves in the index, {stored} in SQL"), mend)
+    });
+}
+
+async fn compare(ingest: &Ingest, repair: bool) -> Result<Findings, IngestError> {
+    let found = ingest.audit().await?;
+    if !repair {
+        return Ok(found);
     }
+    for job in ingest.mend(&found).await? {
+        ingest.wait(job, READING).await?;
+    }
+    ingest.audit().await
+}
+
+fn names(documents: &[Damaged]) -> String {
+    let named = documents.iter().take(NAMED).map(|each| format!("{} (in {})", each.filename, each.collection));
+    let mut text = named.collect::<Vec<_>>().join(", ");
+    if documents.len() > NAMED {
+        text.push_str(&format!(" and {} more", documents.len() - NAMED));
+    }
+    text
 }
 
 fn start_failure(error: &BootError) -> Check {

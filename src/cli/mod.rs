@@ -101,7 +101,7 @@ fn dispatch(invocation: Invocation) -> Result<(), Failure> {
             boot::migrate(&config).await?;
             Ok(output::line("the database has the layout of this version")?)
         }),
-        Command::Doctor { json } => runtime::run(load()?, true, move |config| doctor::run(config, json)),
+        Command::Doctor(wish) => runtime::run(load()?, true, |config| doctor::run(config, wish)),
         Command::Replay(replay) => runtime::run(load()?, true, |config| replay::run(config, replay)),
         Command::Eval(command) => runtime::run(load()?, true, |config| eval::run(config, command)),
         Command::Config(command) => config::run(&command, load),

@@ -427,6 +427,8 @@ pub trait BlobStore: Send + Sync {
     async fn put_file(&self, sha256: &str, path: &std::path::Path) -> Result<(), StoreError>;
     /// A local path at which the whole file can be read, and that stays while the guard lives.
     async fn fetch(&self, sha256: &str) -> Result<BlobFile, StoreError>;
+    /// The files whose hash begins with this byte, in no order.
+    async fn list(&self, first_byte: u8) -> Result<Vec<String>, StoreError>;
     /// Removes it; not there is fine.
     async fn remove(&self, sha256: &str) -> Result<(), StoreError>;
 }

@@ -267,8 +267,8 @@ impl From<TurnError> for ApiError {
 impl From<IngestError> for ApiError {
     fn from(error: IngestError) -> Self {
         match error {
-            IngestError::Filename => Self::field("file", "its name must have 1 to 255 bytes and no NUL"),
-            IngestError::Collection => Self::field("collection", "must have 1 to 255 bytes and no NUL"),
+            IngestError::Filename => Self::field("file", "its name must have 1 to 255 characters and no NUL"),
+            IngestError::Collection => Self::field("collection", "must have 1 to 255 characters and no NUL"),
             IngestError::File(error) => error.into(),
             IngestError::Ambiguous(valid) => {
                 let message = "the name stands in several collections: say which".into();

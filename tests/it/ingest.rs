@@ -1,5 +1,6 @@
 //! From a file to passages that a search finds, with the real store, index, embedder and extraction process.
 
+mod audit;
 mod desk;
 mod formats;
 mod gone;

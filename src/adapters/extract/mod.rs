@@ -29,7 +29,7 @@ pub const NAME: &str = "askback-extract/2";
 /// The type of a file by its name; a name without extension is taken for text.
 #[must_use]
 pub fn file_type(filename: &str) -> Option<FileType> {
-    let filename = filename.rsplit(['/', '\\']).next().unwrap_or(filename);
+    let filename = filename.rsplit(['/', '\\']).next().unwrap_or(filename).trim_end_matches(['.', ' ']);
     let Some((stem, extension)) = filename.rsplit_once('.') else { return Some(FileType::Text) };
     if stem.is_empty() {
         return Some(FileType::Text);

@@ -38,7 +38,7 @@ pub(in crate::http) struct ReadersBody {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct CollectionBody {
-    /// 1 to 255 bytes, unique.
+    /// 1 to 255 characters, unique.
     #[schema(min_length = 1, max_length = 255)]
     name: String,
     /// Everyone when absent.
@@ -165,10 +165,12 @@ async fn ids(app: &App, names: &[String]) -> Result<Vec<UserId>> {
 
 /// Refuses names that an upload could not name, and those that cannot be shown.
 fn check_name(name: &str) -> Result<()> {
-    let is_good =
-        !name.is_empty() && name.len() <= LONGEST_NAME && name.trim() == name && !name.chars().any(char::is_control);
+    let is_good = !name.is_empty()
+        && name.chars().count() <= LONGEST_NAME
+        && name.trim() == name
+        && !name.chars().any(char::is_control);
     if is_good {
         return Ok(());
     }
-    Err(ApiError::field("name", format!("must have 1 to {LONGEST_NAME} bytes, none of them control characters")))
+    Err(ApiError::field("name", format!("must have 1 to {LONGEST_NAME} characters, none of them control characters")))
 }

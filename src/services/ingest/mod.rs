@@ -3,6 +3,7 @@
 //!
 //! `mod` is what the doors call, `worker` claims jobs, `steps` does them, `chunk` and `passage` are its pure parts.
 
+mod audit;
 pub mod chunk;
 mod collect;
 mod follow;
@@ -27,20 +28,21 @@ use crate::domain::{
     upkeep::Upkeep,
 };
 
+pub use audit::Findings;
 pub use passage::passage_text;
 pub use worker::WorkerConfig;
 
-/// Longest name of a document or a collection, in bytes of UTF-8.
+/// Longest name of a document or a collection, in characters.
 pub const LONGEST_NAME: usize = 255;
 
 /// Why the service refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IngestError {
     /// The name of the file cannot be kept.
-    #[error("a file name has 1 to 255 bytes and no NUL")]
+    #[error("a file name has 1 to 255 characters and no NUL")]
     Filename,
     /// The name of the collection cannot be kept.
-    #[error("a collection's name has 1 to 255 bytes and no NUL")]
+    #[error("a collection's name has 1 to 255 characters and no NUL")]
     Collection,
     /// The file was refused before it became a job: empty, or of a type that askback does not read.
     #[error(transparent)]
@@ -336,7 +338,7 @@ impl Inner {
 }
 
 fn is_name(name: &str) -> bool {
-    !name.trim().is_empty() && name.len() <= LONGEST_NAME && !name.contains('\0')
+    !name.trim().is_empty() && name.chars().count() <= LONGEST_NAME && !name.contains('\0')
 }
 
 /// SHA-256 in hex, and the size.
@@ -378,8 +380,8 @@ mod tests {
     fn names_are_data() {
         assert!(is_name("../../etc/passwd"));
         assert!(is_name("报告 (最终).pdf"));
-        assert!(is_name(&"报".repeat(85)));
-        assert!(!is_name(&"报".repeat(86)));
+        assert!(is_name(&"报".repeat(255)));
+        assert!(!is_name(&"报".repeat(256)));
         assert!(!is_name(" "));
         assert!(!is_name("a\0b"));
     }

@@ -149,6 +149,46 @@ async fn files_that_cannot_be_read() {
 }
 
 #[tokio::test]
+async fn names_are_kept_as_they_are_and_stored_nowhere() {
+    let app = TestApp::start().await;
+    let root = app.admin("root").await;
+    let names = [
+        format!("{}.md", "报".repeat(120)),
+        format!("{}.txt", "a".repeat(251)),
+        "🗂️ 手册 👩‍🔧.md".into(),
+        "../../etc/../manual.md".into(),
+        "manual.md.".into(),
+        "..".into(),
+    ];
+    for name in &names {
+        let uploaded = root.upload(name, format!("About {name}").as_bytes(), None).await;
+        assert_eq!(uploaded.status, StatusCode::OK, "{name}: {}", uploaded.text);
+        let uploaded = uploaded.json();
+        assert_eq!(uploaded["filename"], json!(name));
+        let file = root.get(&format!("/documents/{}/content", uploaded["document_id"].as_str().unwrap())).await;
+        assert_eq!(file.text, format!("About {name}"));
+        let disposition = file.header("content-disposition").to_owned();
+        let served = disposition.split_once("filename*=UTF-8''").unwrap().1;
+        let served = reqwest::Url::parse(&format!("http://test/?name={served}")).unwrap();
+        assert_eq!(served.query_pairs().next().unwrap().1, name.as_str());
+    }
+    let listed = root.get("/documents").await.json();
+    let mut listed: Vec<&str> =
+        listed["documents"].as_array().unwrap().iter().map(|each| each["filename"].as_str().unwrap()).collect();
+    let mut expected: Vec<&str> = names.iter().map(String::as_str).collect();
+    listed.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(listed, expected);
+    for folder in std::fs::read_dir(app.folder.join("blobs")).unwrap() {
+        let folder = folder.unwrap();
+        for file in std::fs::read_dir(folder.path()).unwrap() {
+            let path = format!("{}{}", folder.file_name().display(), file.unwrap().file_name().display());
+            assert!(path.len() == 64 && path.bytes().all(|byte| byte.is_ascii_hexdigit()), "{path}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn forms_that_are_none() {
     let app = TestApp::start().await;
     let root = app.admin("root").await;

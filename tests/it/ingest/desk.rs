@@ -23,7 +23,7 @@ use askback::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::support::store::{Schema, rows};
+use crate::support::store::{Schema, rows, tamper};
 
 /// How long a test waits for a job before it calls it lost.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -186,6 +186,16 @@ impl Desk {
         self.storage.close().await;
     }
 
+    /// Changes what is stored behind the service's back.
+    pub(super) async fn tamper(&self, statement: &'static str) {
+        tamper(&self.engine, statement).await;
+    }
+
+    /// Where the file of these bytes lies.
+    pub(super) fn file(&self, sha256: &str) -> PathBuf {
+        self.folder.path().join("blobs").join(&sha256[..2]).join(&sha256[2..])
+    }
+
     /// Leaves that a search could find.
     pub(super) async fn leaves(&self) -> u64 {
         self.index.count(&Filter::default()).await.unwrap()
@@ -204,3 +214,24 @@ impl Drop for Desk {
         self.stop.cancel();
     }
 }
+
+/// Makes each named function a test on both engines.
+macro_rules! on_both_engines {
+    ($($case:ident),+ $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $case() {
+                super::$case(None).await;
+            })+
+        }
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $case() {
+                let Some(schema) = crate::support::store::Schema::make().await else { return };
+                super::$case(Some(schema.clone())).await;
+                schema.remove().await;
+            })+
+        }
+    };
+}
+pub(super) use on_both_engines;

@@ -15,28 +15,8 @@ use askback::{
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
 
-use super::desk::{Desk, Setup};
+use super::desk::{Desk, Setup, on_both_engines};
 use crate::support::store::Schema;
-
-/// Makes each named function a test on both engines.
-macro_rules! on_both_engines {
-    ($($case:ident),+ $(,)?) => {
-        mod sqlite {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $case() {
-                super::$case(None).await;
-            })+
-        }
-        mod postgres {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $case() {
-                let Some(schema) = crate::support::store::Schema::make().await else { return };
-                super::$case(Some(schema.clone())).await;
-                schema.remove().await;
-            })+
-        }
-    };
-}
 
 on_both_engines!(
     a_document_deleted_while_it_is_read_leaves_nothing,

@@ -77,7 +77,7 @@ async fn what_cannot_become_a_job_is_refused_at_once() {
     assert_eq!(refused("a.mp4".into(), b"x".to_vec()).await, IngestError::File(ExtractError::Unsupported));
     assert_eq!(refused(String::new(), b"x".to_vec()).await, IngestError::Filename);
     assert_eq!(refused("a\0.txt".into(), b"x".to_vec()).await, IngestError::Filename);
-    assert_eq!(refused(format!("{}.txt", "长".repeat(84)), b"x".to_vec()).await, IngestError::Filename);
+    assert_eq!(refused(format!("{}.txt", "长".repeat(252)), b"x".to_vec()).await, IngestError::Filename);
     assert_eq!(desk.submit_to("", "a.txt", b"x").await.unwrap_err(), IngestError::Collection);
     assert_eq!(desk.ingest.jobs(JobKind::Ingest, None, 10).await.unwrap(), []);
     assert_eq!(desk.ingest.job(JobId::from_uuid(uuid::Uuid::nil())).await, Err(StoreError::NotFound.into()));

@@ -103,6 +103,20 @@ pub(crate) async fn rows(engine: &Engine, table: &str) -> i64 {
     }
 }
 
+/// Runs a statement that no part of the product would.
+pub(crate) async fn tamper(engine: &Engine, statement: &'static str) {
+    match engine {
+        Engine::Sqlite { folder } => {
+            let url = format!("sqlite://{}", folder.join("askback.sqlite").display());
+            SqliteConnection::connect(&url).await.unwrap().execute(statement).await.unwrap();
+        }
+        Engine::Postgres { url, .. } => {
+            let url = secrecy::ExposeSecret::expose_secret(url);
+            PgConnection::connect(url).await.unwrap().execute(statement).await.unwrap();
+        }
+    }
+}
+
 impl TestStore {
     pub(crate) async fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();

@@ -88,8 +88,8 @@ pub(in super::super) async fn stage_again(tx: &mut Tx, version: VersionId) -> Re
 }
 
 const REMOVE_PAGES: &str = "delete from pages where version_id = $1";
-const REMOVE_CHUNKS: &str = "delete from chunks where version_id = $1";
-const REMOVE_SEGMENTS: &str = "delete from segments where version_id = $1";
+pub(super) const REMOVE_CHUNKS: &str = "delete from chunks where version_id = $1";
+pub(super) const REMOVE_SEGMENTS: &str = "delete from segments where version_id = $1";
 
 /// Removes everything that was read from a version's file.
 pub(super) async fn remove_rows(tx: &mut Tx, version: VersionId) -> Result<(), StoreError> {

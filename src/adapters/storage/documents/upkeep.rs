@@ -1,13 +1,25 @@
-//! Files that no version needs.
+//! Files that no version needs, and parts that disagree.
 
 use async_trait::async_trait;
+use sqlx::{FromRow, types::Json};
 
-use super::super::{
-    Storage,
-    sql::{Sql, Tx},
-    writer::Kind,
+use super::{
+    super::{
+        Storage,
+        jobs::{self, NewJob},
+        sql::{Sql, Tx, Word},
+        writer::Kind,
+    },
+    publish::{REMOVE_CHUNKS, REMOVE_SEGMENTS, purge_staged, remove_rows},
 };
-use crate::domain::{error::StoreError, time::Millis, upkeep::Upkeep};
+use crate::domain::{
+    error::StoreError,
+    id::{DocumentId, JobId, VersionId},
+    job::{JobKind, JobReport, JobState},
+    knowledge::{VersionState, Warning},
+    time::Millis,
+    upkeep::{Damaged, Upkeep},
+};
 
 #[async_trait]
 impl Upkeep for Storage {
@@ -20,6 +32,66 @@ impl Upkeep for Storage {
     async fn forget_blob(&self, sha256: &str) -> Result<(), StoreError> {
         let sha256 = sha256.to_owned();
         self.write(Kind::OTHER, move |tx| Box::pin(async move { forget(tx, &sha256).await })).await
+    }
+
+    async fn known_blobs(&self, sha256s: &[String]) -> Result<Vec<String>, StoreError> {
+        let known = Sql::each(KNOWN, KNOWN_POSTGRES).json(sha256s).all(&mut self.read().await?).await?;
+        Ok(firsts(known))
+    }
+
+    async fn current_blobs(&self, after: &str, limit: i64) -> Result<Vec<String>, StoreError> {
+        Ok(firsts(Sql::new(CURRENT).bind(after).bind(limit).all(&mut self.read().await?).await?))
+    }
+
+    async fn documents_of(&self, sha256: &str) -> Result<Vec<Damaged>, StoreError> {
+        let rows = Sql::new(DOCUMENTS_OF).bind(sha256).all::<DamagedRow>(&mut self.read().await?).await?;
+        Ok(rows.into_iter().map(Damaged::from).collect())
+    }
+
+    async fn warn(&self, document: DocumentId, warning: &Warning) -> Result<(), StoreError> {
+        let warning = warning.clone();
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { warn(tx, document, warning).await })).await
+    }
+
+    async fn leftovers(&self, limit: i64) -> Result<Vec<VersionId>, StoreError> {
+        Ok(firsts(Sql::new(LEFTOVERS).bind(limit).all(&mut self.read().await?).await?))
+    }
+
+    async fn clear(&self, version: VersionId) -> Result<(), StoreError> {
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { clear(tx, version).await })).await
+    }
+
+    async fn unsound(&self, limit: i64) -> Result<Vec<Damaged>, StoreError> {
+        let rows = Sql::new(UNSOUND).bind(limit).all::<DamagedRow>(&mut self.read().await?).await?;
+        Ok(rows.into_iter().map(Damaged::from).collect())
+    }
+
+    async fn read_again(
+        &self,
+        document: DocumentId,
+        job: JobId,
+        version: VersionId,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { read_again(tx, document, job, version, now).await }))
+            .await
+    }
+}
+
+fn firsts<T>(rows: Vec<(T,)>) -> Vec<T> {
+    rows.into_iter().map(|(first,)| first).collect()
+}
+
+#[derive(FromRow)]
+struct DamagedRow {
+    id: DocumentId,
+    filename: String,
+    collection_name: String,
+}
+
+impl From<DamagedRow> for Damaged {
+    fn from(row: DamagedRow) -> Self {
+        Self { document: row.id, filename: row.filename, collection: row.collection_name }
     }
 }
 
@@ -49,8 +121,7 @@ async fn mark(tx: &mut Tx, unused: Vec<(String,)>, limit: i64) -> Result<Vec<Str
         Sql::new(MARK).bind(sha256).run(tx).await?;
     }
     Sql::new(REVIVE).run(tx).await?;
-    let dying = Sql::new(DYING).bind(limit).all::<(String,)>(tx).await?;
-    Ok(dying.into_iter().map(|(sha256,)| sha256).collect())
+    Ok(firsts(Sql::new(DYING).bind(limit).all(tx).await?))
 }
 
 const FORGET_VERSIONS: &str = "
@@ -65,4 +136,100 @@ where sha256 = $1 and state = 'dying' and not exists (select 1 from versions v w
 async fn forget(tx: &mut Tx, sha256: &str) -> Result<(), StoreError> {
     Sql::new(FORGET_VERSIONS).bind(sha256).run(tx).await?;
     Sql::new(FORGET).bind(sha256).run(tx).await.map(|_| ())
+}
+
+const KNOWN: &str = "select sha256 from blobs where sha256 in (select value from json_each($1))";
+
+const KNOWN_POSTGRES: &str = "select sha256 from blobs where sha256 in (select jsonb_array_elements_text($1))";
+
+const CURRENT: &str = "
+select b.sha256 from blobs b
+where b.sha256 > $1 and exists (select 1 from versions v where v.blob_sha256 = b.sha256 and v.state = 'current')
+order by b.sha256 limit $2";
+
+const DOCUMENTS_OF: &str = "
+select d.id, d.filename, c.name as collection_name
+from versions v join documents d on d.id = v.document_id join collections c on c.id = d.collection_id
+where v.blob_sha256 = $1 and v.state = 'current' and d.deleted_at is null order by c.name, d.filename";
+
+const WARNINGS: &str = "select id, warnings from versions where document_id = $1 and state = 'current'";
+
+const WARN: &str = "update versions set warnings = $2 where id = $1";
+
+async fn warn(tx: &mut Tx, document: DocumentId, warning: Warning) -> Result<(), StoreError> {
+    let current = Sql::new(WARNINGS).bind(document);
+    let (version, Json(mut warnings)) = current.one::<(VersionId, Json<Vec<Warning>>)>(tx).await?;
+    if warnings.iter().all(|each| each.code != warning.code) {
+        warnings.push(warning);
+        Sql::new(WARN).bind(version).json(&warnings).run(tx).await?;
+    }
+    Ok(())
+}
+
+const LEFTOVERS: &str = "
+select v.id from versions v
+where (v.state = 'staged' and not exists (select 1 from jobs j where j.version_id = v.id
+                                                                 and j.state in ('pending', 'running')))
+   or (v.state = 'purged' and exists (select 1 from pages p where p.version_id = v.id))
+   or (v.state in ('purged', 'retired') and (exists (select 1 from chunks k where k.version_id = v.id)
+                                             or exists (select 1 from segments s where s.version_id = v.id)))
+order by v.id limit $1";
+
+const STATE: &str = "select state from versions where id = $1";
+
+async fn clear(tx: &mut Tx, version: VersionId) -> Result<(), StoreError> {
+    let (Word(state),) = Sql::new(STATE).bind(version).one::<(Word<VersionState>,)>(tx).await?;
+    match state {
+        VersionState::Staged => purge_staged(tx, version).await,
+        VersionState::Current => Ok(()),
+        // Answers cite its text.
+        VersionState::Retired => {
+            Sql::new(REMOVE_CHUNKS).bind(version).run(tx).await?;
+            Sql::new(REMOVE_SEGMENTS).bind(version).run(tx).await.map(|_| ())
+        }
+        VersionState::Purged => remove_rows(tx, version).await,
+    }
+}
+
+const UNSOUND: &str = "
+select d.id, d.filename, c.name as collection_name
+from versions v join documents d on d.id = v.document_id join collections c on c.id = d.collection_id
+where v.state = 'current' and d.deleted_at is null
+  and ((select count(*) from chunks k where k.version_id = v.id and k.level = 3) <> v.chunk_count
+       or (select coalesce(sum(s.leaves), 0) from segments s
+           where s.version_id = v.id and s.profile_id = (select p.id from profiles p where p.state = 'current'))
+          <> v.chunk_count)
+order by d.id limit $1";
+
+const NEXT_NO: &str = "
+update documents set last_no = last_no + 1 where id = $1 and deleted_at is null returning last_no, filename";
+
+const COPY_CURRENT: &str = "
+insert into versions (id, document_id, no, blob_sha256, media_type, extractor, facets, warnings, state, chars, created_at)
+select $1, v.document_id, $3, v.blob_sha256, v.media_type, '', v.facets, v.warnings, 'staged', 0, $4
+from versions v where v.document_id = $2 and v.state = 'current'";
+
+async fn read_again(
+    tx: &mut Tx,
+    document: DocumentId,
+    job: JobId,
+    version: VersionId,
+    now: Millis,
+) -> Result<(), StoreError> {
+    let (no, filename) = Sql::new(NEXT_NO).bind(document).one::<(i64, String)>(tx).await?;
+    if Sql::new(COPY_CURRENT).bind(version).bind(document).bind(no).bind(now).run(tx).await? == 0 {
+        return Err(StoreError::NotFound);
+    }
+    let new = NewJob {
+        id: job,
+        kind: JobKind::Ingest,
+        document,
+        version: Some(version),
+        user: None,
+        filename,
+        state: JobState::Pending,
+        report: JobReport::default(),
+        now,
+    };
+    jobs::add(tx, new).await
 }
