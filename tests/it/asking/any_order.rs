@@ -161,7 +161,7 @@ impl Talk {
         let (pending, _) = harness.store.pending(harness.user.id, asked.id).await.unwrap();
         let question = pending.record.unwrap().question;
         let spec = ScriptedSearch::new([]).spec().clone();
-        let harness = harness.searching_with(Arc::new(AlwaysAsks { spec, question }));
+        let harness = harness.searching_with(Arc::new(AlwaysAsks { spec, question })).await;
         Self { harness, sessions: 0, said: Vec::new(), runs: Vec::new() }
     }
 

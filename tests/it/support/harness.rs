@@ -270,6 +270,7 @@ impl Harness {
         let retrieval =
             knowledge::library(&bare.store, &as_port(&bare.clock), bare.folder.path(), files, &bare.faults).await;
         let tool = Arc::new(KnowledgeTool::new(Arc::clone(&retrieval)));
+        bare.retire().await;
         Self::over(Parts { retrieval, tool, ..bare.parts() }, "boot1", change)
     }
 
@@ -307,13 +308,19 @@ impl Harness {
     }
 
     /// The same with another knowledge tool; answers are resumed over the documents all the same.
-    pub fn searching_with(self, tool: Arc<dyn Tool>) -> Self {
+    pub async fn searching_with(self, tool: Arc<dyn Tool>) -> Self {
+        self.retire().await;
         Self::over(Parts { tool, ..self.parts() }, "boot1", |_| {})
     }
 
     /// Puts files into the library; one that is there gets a new version.
     pub async fn shelve(&self, files: &[(&str, &str)]) {
         knowledge::shelve(&self.store, &self.retrieval, self.folder.path(), files).await;
+    }
+
+    /// Ends, so that nobody beats for the same process beside what comes after it.
+    async fn retire(&self) {
+        self.chat.shutdown(std::time::Duration::from_secs(60)).await;
     }
 
     fn parts(&self) -> Parts {
@@ -379,7 +386,7 @@ impl Harness {
 
     /// Another start of the process over the same data, as after an orderly end.
     pub async fn restarted(&self) -> Self {
-        self.chat.shutdown(std::time::Duration::from_secs(60)).await;
+        self.retire().await;
         self.started_again().await
     }
 
