@@ -141,6 +141,9 @@ pub struct Guidance {
     /// One answer per value of what separates the passages (a comparison, or "all of them").
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub per_value: Vec<ValueGroup>,
+    /// Parts of the question that no passage answers: say so of each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<String>,
 }
 
 /// The passages that speak for one value of a facet.

@@ -4,9 +4,11 @@
 //! of the process.
 
 pub mod clean;
+pub mod dimensions;
 pub mod facets;
 pub mod fold;
 pub mod lang;
+pub mod parts;
 pub mod pointing;
 pub mod quantities;
 pub mod question;

@@ -7,6 +7,7 @@ use regex::Regex;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{
+    dimensions::{self, Dimension},
     fold::{fold, simplified},
     lang::{Lang, detect},
     pointing::{Pointed, pointed},
@@ -70,6 +71,15 @@ pub enum Breadth {
     Compare,
 }
 
+/// How much of a text or a table a question is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// One place that answers.
+    Part,
+    /// All of it: "which room has the most seats", "summarise the guide".
+    Whole,
+}
+
 /// A word that carries meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
@@ -85,6 +95,14 @@ pub struct Content {
     pub is_borrowed: bool,
 }
 
+impl Content {
+    /// A word that is neither name nor code.
+    fn plain(text: &str) -> Self {
+        let term = analyse(text).into_iter().next().map_or_else(|| text.to_owned(), |term| term.text);
+        Self { text: text.to_owned(), term, is_name: false, is_code: false, is_borrowed: false }
+    }
+}
+
 /// A question, read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
@@ -98,6 +116,10 @@ pub struct Question {
     pub quantities: Vec<Quantity>,
     /// See [`Breadth`].
     pub breadth: Breadth,
+    /// See [`Scope`].
+    pub scope: Scope,
+    /// What an adjective asks for: "how loud", "多重".
+    pub dimension: Option<&'static Dimension>,
     /// Whether it leans on the turn before: "and the battery?", "它呢".
     pub is_follow_up: bool,
     /// A thing that it points at without naming it.
@@ -112,14 +134,25 @@ impl Question {
     pub fn read(text: &str) -> Self {
         let folded = fold(text);
         let wants = wants(&folded);
-        let content = content(text);
+        let mut content = content(text);
         let lang = detect(text);
+        let is_follow_up = is_follow_up(&folded, &content);
+        let asked = dimensions::asked(&folded);
+        let wants = if asked.is_some() && wants == Wants::Other { Wants::Amount } else { wants };
+        let dimension = asked.or_else(|| content.iter().find_map(|word| dimensions::named(&word.text)));
+        if let Some(dimension) = dimension
+            && !content.iter().any(|word| dimension.words().any(|known| known == word.text))
+        {
+            content.push(Content::plain(dimension.noun(lang == Lang::Zh)));
+        }
         Self {
             lang,
             wants,
             quantities: quantities(text),
             breadth: breadth(&folded),
-            is_follow_up: is_follow_up(&folded, &content),
+            scope: if matches(&WHOLE, &folded) { Scope::Whole } else { Scope::Part },
+            dimension,
+            is_follow_up,
             pointed_at: pointed(text),
             content,
             folded,
@@ -136,12 +169,28 @@ impl Question {
         if self.lang == Lang::Other {
             self.lang = previous.lang;
         }
-        for word in &previous.content {
+        if self.dimension.is_none() && self.wants == previous.wants {
+            self.dimension = previous.dimension;
+        }
+        // "And the Z9?" after a question about the X1 is about the Z9 alone.
+        let names_own = self.content.iter().any(|word| word.is_code && !word.is_borrowed);
+        for word in previous.content.iter().filter(|word| !(names_own && word.is_code)) {
             if !self.content.iter().any(|known| known.text == word.text) {
                 self.content.push(Content { is_borrowed: true, ..word.clone() });
             }
         }
         self
+    }
+
+    /// Whether `quantity` measures what the question asks for, as far as it says what that is.
+    #[must_use]
+    pub fn is_measured_by(&self, quantity: &Quantity) -> bool {
+        let unit = |units: &[&str]| {
+            let value = quantity.key.split_once(':').map_or("", |(_, value)| value);
+            let written = value.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+            units.contains(&written)
+        };
+        self.dimension.is_none_or(|dimension| unit(dimension.units))
     }
 
     /// Whether it carries a name or a code.
@@ -164,8 +213,8 @@ fn matches(pattern: &LazyLock<Option<Regex>>, text: &str) -> bool {
 static WANTS: LazyLock<Vec<(Wants, Regex)>> = LazyLock::new(|| {
     [
         (Wants::Percent, r"\b(what|which) (is the )?(percent|percentage|share|proportion)\b|\bpercentage of\b|百分之几|百分比|占比|比例"),
-        (Wants::Money, r"\bhow much (money|is|are|does|do|did|was|were|will|would)\b.*\b(cost|price|pay|paid|fee|charge|spend)|\bhow much (is|are|was|were) (a|an|the|one|your)\b|\bhow (expensive|much money)\b|\bwhat (is|are|was|were|does|do|did)\b.*\b(cost|costs|price|prices|fee|fees|salary)\b|\bprice of\b|多少(钱|元|美元|人民币)|几块钱|几元|价格|价钱|费用(是|为)?多少|怎么收费|如何收费|收费标准"),
-        (Wants::Duration, r"\bhow (long|soon|early)\b|\bhow many (second|minute|hour|day|week|month|year|business day|working day)s?\b|\bwhat (is|was) the (duration|length of time)\b|多久|多长时间|多少?(天|年|个月|小时|分钟|秒|周|个工作日|日)|几(天|年|个月|个小时|小时|分钟|周|个工作日)"),
+        (Wants::Money, r"\bhow much (money|is|are|does|do|did|was|were|will|would)\b.*\b(cost|price|pay|paid|fee|charge|spend)|\bhow much (is|are|was|were) (a|an|the|one|your)\b|\bhow (expensive|much money)\b|\bhow much (can|could|may|should|must) (i|we|you|one)\b.*\b(spend|pay|claim)\b|\bwhat (is|are|was|were|does|do|did)\b.*\b(cost|costs|price|prices|fee|fees|salary)\b|\bprice of\b|多少(钱|元|美元|人民币)|几块钱|几元|价格|价钱|费用(是|为)?多少|怎么收费|如何收费|收费标准"),
+        (Wants::Duration, r"\bhow (long|soon|early)\b|\bhow many (second|minute|hour|day|week|month|year|business day|working day)s?\b|\bwhat (is|was) the (duration|length of time)\b|^\W*(\w+ )?(warranty|guarantee|trial|notice|return|retention|validity) (length|duration|period|term)\b|多久|多长时间|多少?(天|年|个月|小时|分钟|秒|周|个工作日|日)|几(天|年|个月|个小时|小时|分钟|周|个工作日)"),
         (Wants::Date, r"\bwhen\b|\bhow late\b|\b(what|which) (year|date|day|month|time)\b|什么时候|何时|什么时间|哪一?(年|天|日|月)|几(月|号|点)|何年|何月"),
         (Wants::Amount, r"\bhow (much|many|far|fast|quickly|slow|high|tall|heavy|big|large|small|deep|thick|wide|often|frequently|loud|old|hot|cold|strong|powerful|bright)\b|\b(number|amount|quantity) of\b|多少|多大|多高|多重|多远|多宽|多深|多快|几(个|位|名|次|人|家|种|台|件|倍|项|条|层|岁)|第几"),
         (Wants::Person, r"\bwho(m|se)?\b|谁|哪位|何人|哪个人"),
@@ -173,7 +222,7 @@ static WANTS: LazyLock<Vec<(Wants, Regex)>> = LazyLock::new(|| {
         (Wants::Reason, r"\bwhy\b|为什么|为何|原因"),
         (Wants::Procedure, r"\bhow (is|are|was|were|do|can|to|should|could|would|does one|am i|are we)\b|怎么|如何|怎样"),
         (Wants::YesNo, r"^(is|are|was|were|do|does|did|can|could|may|will|would|should|has|have|had|am|must)\b|吗[?？]?$|是否|能不能|可不可以|有没有|是不是|能否|可否"),
-        (Wants::List, r"\b(what|which) are\b|\blist\b|\bname (the|all|some)\b|\bwhat (kinds?|types?|sorts?) of\b|哪些|有什么|列出|列举|哪几"),
+        (Wants::List, r"\b(what|which) are\b|\bwhich (\w+ )?\w+[^su\W]s (have|has|need|offer|support|include|are)\b|\blist\b|\bname (the|all|some)\b|\bwhat (kinds?|types?|sorts?) of\b|哪些|有什么|列出|列举|哪几"),
     ]
     .into_iter()
     .filter_map(|(wants, text)| pattern(text).map(|pattern| (wants, pattern)))
@@ -194,13 +243,20 @@ static MACHINERY: LazyLock<Option<Regex>> = LazyLock::new(|| {
         | \b(tell|show|give|explain|describe)\ (me|us)\b | \b(do\ you\ know|i\ want\ to\ know|i\ would\ like\ to\ know)\b
         | \b(what|how)\ about\b | \bi\ need\b | \bin\ general\b | \brespectively\b
         | \bcompar(e|es|ed|ing|ison)\b | \b(the\ )?differences?\ (between|of|in)\b | \bhow\ do(es)?\b | \bdiffers?\b
-        | \b(according\ to|based\ on|summari[sz]e|a\ summary\ of)\b | \b(each|every|both|all)\b
+        | \b(according\ to|based\ on|summari[sz]e|a\ summary\ of)\b | \b(each|every|both|all)\b | \b(mean|means|stand\ for)\s*[?？]?\s*$
         | 根据|依据|总结|概述|简述|描述|列举|列出|各自|每[个款种]|所有
         | 比较一?下?|对比一?下?|有什么区别|有什么不同|的?区别
         | 多少钱|多长时间|多长|多久|多少|多大|多高|多重|多远|什么时候|什么时间|何时|为什么|为何|怎么样|怎么办|怎么|如何|怎样|请问|想知道|我想了解|告诉我
-        | 哪一?[年天月日个位些种款家里儿]|第几|几[个位名次天年月号点周种台件倍]|什么|谁|是否|能不能|可不可以|有没有|是不是|能否|可否|分别|一般|总共|一共|[吗呢吧呀啊][?？]?$",
+        | 哪一?[年天月日个位些种款家里儿]|第几|几[个位名次天年月号点周种台件倍]|什么意思|什么|谁|是否|能不能|可不可以|有没有|是不是|能否|可否|分别|一般|总共|一共|[吗呢吧呀啊][?？]?$",
     )
 });
+
+static NAMED_CODE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| pattern(r"\b(?P<name>[A-Za-z]{4,})-(?P<code>[A-Za-z]{1,3}[0-9]+[A-Za-z]?)\b"));
+
+/// Stop words as they are mistyped most.
+const SLIPPED_STOPS: &[&str] =
+    &["teh", "hte", "taht", "waht", "wiht", "adn", "fo", "si", "dose", "whta", "thsi", "thier"];
 
 /// Capitalised words that begin sentences or are no names.
 const NO_NAMES: &[&str] = &["i", "ok", "okay", "hi", "hello", "please", "thanks", "faq"];
@@ -218,9 +274,15 @@ fn content(text: &str) -> Vec<Content> {
     let capitals = latin.iter().filter(|word| word.starts_with(char::is_uppercase)).count();
     let capitals_tell = capitals * 4 <= latin.len() * 3 || latin.len() <= 3;
     let mut found: Vec<Content> = Vec::new();
+    // "Aurora-X1" says a name and a code.
+    let stripped = match NAMED_CODE.as_ref() {
+        Some(named) => named.replace_all(&stripped, "$name $code").into_owned(),
+        None => stripped,
+    };
     for word in words(&stripped) {
         let folded = fold(word.text);
         if is_stop(&folded)
+            || SLIPPED_STOPS.contains(&folded.as_str())
             || (folded.chars().count() == 1
                 && !word.is_han()
                 && !word.is_code()
@@ -273,12 +335,19 @@ fn begins_sentence(text: &str, at: usize) -> bool {
 
 static COMPARE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(
-        r"\b(compar\w*|difference|differences|differ|differs|versus|vs|better|worse|than|distinguish)\b|相比|比较|对比|区别|不同|差异|差别|哪个更|孰",
+        r"\b(compar\w*|difference|differences|differ|differs|versus|vs|better|worse|than|distinguish)\b|\bwhich\b.*\b(heavi|light|loud|quiet|cheap|long|short|bigg|larg|small|fast|slow|high|low|strong|weak|tall|wid|deep|new|old)e?r\b|\bwhich\b.*\bmore (expensive|powerful)\b|哪.{0,6}更|相比|比较|对比|区别|不同|差异|差别|哪个更|孰",
     )
 });
 static ALL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(
         r"\b(all|both|each|every|respective|respectively|whichever|regardless)\b|\bin general\b|\bany of\b|\beither of\b|所有|全部|各自|各个|各种|各款|每种|每个|每款|分别|两者|两个都|都要|一般来说|无论|不论",
+    )
+});
+
+/// Asks which of many, or for all in short.
+static WHOLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(
+        r"^\W*which \w+( \w+)? (has|have|is|are|can|needs?|offers?|supports?|includes?|costs?|takes?)\b|\b(the|at) (most|least|highest|lowest|largest|smallest|biggest|longest|shortest|cheapest|heaviest|lightest|fastest|slowest|loudest|quietest|most expensive)\b|\b(summari[sz]e|summary|overview|outline)\b|最(多|少|高|低|大|小|长|短|贵|便宜|重|轻|快|慢)|总结|概述|概括|简述|摘要|哪(些|几|个|间|种|款|台|张).{1,8}(有|是|可以|支持|最)",
     )
 });
 
@@ -324,7 +393,7 @@ mod tests {
     #[test]
     fn every_pattern_compiles() {
         assert_eq!(WANTS.len(), 11);
-        for pattern in [&MACHINERY, &COMPARE, &ALL, &OPENS_FOLLOW_UP, &PRONOUN] {
+        for pattern in [&MACHINERY, &COMPARE, &ALL, &WHOLE, &OPENS_FOLLOW_UP, &PRONOUN] {
             assert!(pattern.is_some());
         }
     }

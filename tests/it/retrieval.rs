@@ -2,7 +2,9 @@
 
 mod answers;
 mod cuts;
+mod kinds;
 mod languages;
 mod measure;
 mod sample;
 mod scenes;
+mod told;

@@ -7,6 +7,7 @@
 //! Edition in force: 2025
 //! Contradiction: the sources differ; give each with its source and say that they differ
 //! Per value: Aurora X1 [1][3] | Borealis Z9 [2]
+//! Not in the documents: how much does it weigh
 //!
 //! [1] aurora.md (Page 2):
 //! Section: Warranty > Duration
@@ -31,6 +32,7 @@ const ASSUMPTION: &str = "Assumption: ";
 const EDITION: &str = "Edition in force: ";
 const CONTRADICTION: &str = "Contradiction: ";
 const PER_VALUE: &str = "Per value: ";
+const UNANSWERED: &str = "Not in the documents: ";
 const SECTION: &str = "Section: ";
 const ABOUT: &str = "About: ";
 const HEADER: &str = "Table header: ";
@@ -92,6 +94,9 @@ pub fn render_evidence(evidence: &Evidence) -> String {
     if !guidance.per_value.is_empty() {
         let groups: Vec<String> = guidance.per_value.iter().map(group_text).collect();
         push_line(&mut out, PER_VALUE, &groups.join(" | "));
+    }
+    for part in &guidance.unanswered {
+        push_line(&mut out, UNANSWERED, part);
     }
     for (index, passage) in evidence.passages.iter().enumerate() {
         if !out.is_empty() {
@@ -197,6 +202,8 @@ fn read_guidance(guidance: &mut Guidance, line: &str) {
         guidance.contradiction = true;
     } else if let Some(groups) = line.strip_prefix(PER_VALUE) {
         guidance.per_value = groups.split(" | ").map(read_group).collect();
+    } else if let Some(part) = line.strip_prefix(UNANSWERED) {
+        guidance.unanswered.push(part.to_owned());
     }
 }
 
@@ -262,6 +269,7 @@ mod tests {
                 ValueGroup { value: "Aurora X1".into(), markers: vec![1] },
                 ValueGroup { value: "北方 Z9".into(), markers: vec![2] },
             ],
+            unanswered: vec!["how much does it weigh".into()],
         };
         let evidence = Evidence {
             passages: vec![first.clone(), second.clone()],

@@ -4,7 +4,7 @@ use futures::future::join_all;
 
 use crate::domain::{
     error::TurnError,
-    evidence::{Evidence, Finding, Passage, RetrievalStatus, Route},
+    evidence::{Evidence, Finding, Guidance, Passage, RetrievalStatus, Route},
     hitl::Question,
     index::Filter,
     trace::RagTrace,
@@ -29,7 +29,10 @@ impl Retrieval {
         trace.sub_agent_count = Some(parts.len());
         let runs = parts.iter().enumerate().map(|(at, part)| async move {
             let group = format!("part-{}", at + 1);
-            let part_ask = Ask { question: part, ..*ask };
+            // "… and how much does it weigh": what it leans on is the part before.
+            let mut background = ask.background.clone();
+            background.user_turns.extend(at.checked_sub(1).and_then(|before| parts.get(before)).cloned());
+            let part_ask = Ask { question: part, background: &background, ..*ask };
             let resolved = Resolved::new(&part_ask);
             let work = Work {
                 is_part: true,
@@ -48,7 +51,7 @@ impl Retrieval {
             trace.sub_traces.push(sub_trace);
             outcomes.push(outcome);
         }
-        let joined = join(ask.question, outcomes);
+        let joined = join(ask.question, parts, outcomes);
         if let Finding::Answer(evidence) = &joined.finding {
             trace.synthesis_merged_count = Some(evidence.passages.len());
         }
@@ -57,11 +60,15 @@ impl Retrieval {
 }
 
 /// Any evidence → answer; else one question; else nothing.
-fn join(question: &str, outcomes: Vec<Outcome>) -> Outcome {
+fn join(question: &str, parts: &[String], outcomes: Vec<Outcome>) -> Outcome {
     let mut whole = Outcome::nothing();
     let mut passages: Vec<Passage> = Vec::new();
     let mut asked: Option<Question> = None;
-    for outcome in outcomes {
+    let mut unanswered: Vec<String> = Vec::new();
+    for (at, outcome) in outcomes.into_iter().enumerate() {
+        if !matches!(outcome.finding, Finding::Answer(_)) {
+            unanswered.extend(parts.get(at).cloned());
+        }
         whole.confidence = whole.confidence.max(outcome.confidence);
         match outcome.finding {
             Finding::Answer(evidence) => {
@@ -85,7 +92,8 @@ fn join(question: &str, outcomes: Vec<Outcome>) -> Outcome {
         whole.status = RetrievalStatus::Answerable;
         whole.retrieved.clone_from(&passages);
         let question = question.to_owned();
-        whole.finding = Finding::Answer(Evidence { passages, question, ..Evidence::default() });
+        let guidance = Guidance { unanswered, ..Guidance::default() };
+        whole.finding = Finding::Answer(Evidence { passages, question, guidance, ..Evidence::default() });
     } else if let Some(asked) = asked {
         whole.route = asked.route;
         whole.status = asked.status();
@@ -138,20 +146,23 @@ mod tests {
 
     #[test]
     fn one_part_with_evidence_is_enough_to_answer() {
-        let joined = join("both?", vec![asking(Route::Clarify, "Which?"), answering("x"), answering("x")]);
+        let joined = join("both?", &[], vec![asking(Route::Clarify, "Which?"), answering("x"), answering("x")]);
         let Finding::Answer(evidence) = joined.finding else { panic!("an answer") };
         assert_eq!((joined.route, evidence.passages.len(), evidence.question.as_str()), (Route::Answer, 1, "both?"));
     }
 
     #[test]
     fn without_evidence_the_questions_are_joined() {
-        let joined =
-            join("both?", vec![asking(Route::Clarify, "Which year?"), asking(Route::ScopeSelect, "Which product?")]);
+        let joined = join(
+            "both?",
+            &[],
+            vec![asking(Route::Clarify, "Which year?"), asking(Route::ScopeSelect, "Which product?")],
+        );
         let Finding::Ask(question) = joined.finding else { panic!("a question") };
         assert_eq!(
             (question.route, question.prompt.as_str(), question.original_question.as_str()),
             (Route::ScopeSelect, "Which year? Which product?", "both?")
         );
-        assert_eq!(join("both?", vec![Outcome::nothing()]).route, Route::NoKnowledge);
+        assert_eq!(join("both?", &[], vec![Outcome::nothing()]).route, Route::NoKnowledge);
     }
 }

@@ -1,8 +1,7 @@
 //! Whether a question is searched for as a whole or in parts.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use regex::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +9,7 @@ use crate::{
     domain::model::ChatModel,
     text::{
         fold,
-        lang::Lang,
+        parts::{self, parts},
         question::{Breadth, Question},
         words::words,
     },
@@ -19,7 +18,7 @@ use crate::{
 use super::structured::structured;
 
 /// Fewest and most parts of a complex question.
-const PARTS: std::ops::RangeInclusive<usize> = 2..=4;
+const PARTS: std::ops::RangeInclusive<usize> = 2..=parts::MOST;
 /// Most words (Han characters count as words) of a question that is simple without a second look.
 const SHORT: usize = 24;
 
@@ -95,57 +94,21 @@ fn tidy(parts: Vec<String>) -> Vec<String> {
 /// Short, one question mark at most, nothing compared or listed, one thing asked.
 fn is_obvious(text: &str, question: &Question) -> bool {
     let marks = text.chars().filter(|c| matches!(c, '?' | '？')).count();
-    marks <= 1 && words(text).len() <= SHORT && question.breadth != Breadth::Compare && split(text).len() < 2
+    marks <= 1 && words(text).len() <= SHORT && question.breadth != Breadth::Compare && parts(text).len() < 2
 }
 
 /// Without a model: several questions in one text are several parts; a comparison is one search over both.
 fn by_rule(text: &str) -> Plan {
-    let parts = tidy(split(text));
+    let parts = tidy(parts(text));
     if PARTS.contains(&parts.len()) {
         return Plan { reason: format!("{} questions in one", parts.len()), parts };
     }
     Plan::simple("one question")
 }
 
-static JOINT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r"(?i)[?？]\s*(?:and\s+)?|[,;]?\s+and\s+(?:also\s+)?(?P<next>(?:how|what|when|where|who|which|why)\b)|[，,；;](?:以及|还有|并且|另外|同时)",
-    )
-    .ok()
-});
-
-/// The questions that a text consists of.
-fn split(text: &str) -> Vec<String> {
-    let Some(joint) = JOINT.as_ref() else { return vec![text.to_owned()] };
-    let mut parts = Vec::new();
-    let mut start = 0;
-    for captures in joint.captures_iter(text) {
-        let Some(whole) = captures.get(0) else { continue };
-        let end = captures.name("next").map_or(whole.end(), |next| next.start());
-        parts.push(text.get(start..whole.start()).unwrap_or_default().to_owned());
-        start = end;
-    }
-    parts.push(text.get(start..).unwrap_or_default().to_owned());
-    // A piece that asks nothing ("Thanks!") or leans on the one before ("why?") is no part by itself.
-    let kept: Vec<String> =
-        parts.into_iter().map(|part| part.trim().to_owned()).filter(|part| stands_alone(part)).collect();
-    if kept.len() > *PARTS.end() { vec![text.to_owned()] } else { kept }
-}
-
-fn stands_alone(part: &str) -> bool {
-    let question = Question::read(part);
-    let letters = part.chars().count();
-    let long_enough = if question.lang == Lang::Zh { letters >= 5 } else { words(part).len() >= 3 };
-    long_enough && !question.content.is_empty() && !question.is_follow_up
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parts(text: &str) -> Vec<String> {
-        by_rule(text).parts
-    }
 
     #[test]
     fn single_facts_are_simple_without_a_model() {
@@ -163,16 +126,5 @@ mod tests {
         ] {
             assert!(!is_obvious(text, &Question::read(text)), "{text}");
         }
-    }
-
-    #[test]
-    fn several_questions_are_parts() {
-        assert_eq!(
-            parts("How long is the warranty of the robot and how much does the care plan cost?"),
-            ["How long is the warranty of the robot", "how much does the care plan cost"]
-        );
-        assert_eq!(parts("出差餐补每天多少钱？住宿标准是多少？"), ["出差餐补每天多少钱", "住宿标准是多少"]);
-        assert_eq!(parts("How long is the warranty? Why?"), Vec::<String>::new());
-        assert_eq!(parts("Compare A1 and B2"), Vec::<String>::new());
     }
 }

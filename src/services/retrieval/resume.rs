@@ -14,7 +14,12 @@ use crate::{
     text::question::Question,
 };
 
-use super::{Ask, Found, Retrieval, resolve::Resolved, route::status, step::Work};
+use super::{
+    Ask, Found, Retrieval,
+    resolve::Resolved,
+    route::status,
+    step::{Outcome, Work},
+};
 
 impl Retrieval {
     /// Goes on with a question that was answered. `record` holds the new answer as its last; `round` is the round that
@@ -53,6 +58,13 @@ impl Retrieval {
         };
         let mut outcome = self.work(&work, &mut trace).await?;
         trace.hitl_targeted_retrieved_chunks = Some(outcome.retrieved.clone());
+        // None of those: what would be asked about again is not what is meant either.
+        if ruled_all_out(&record.answers)
+            && let Finding::Answer(evidence) = &outcome.finding
+            && evidence.guidance.assumption.is_some()
+        {
+            outcome = Outcome { confidence: outcome.confidence, reason: outcome.reason, ..Outcome::nothing() };
+        }
         // The user pointed at the very thing: what little is there about it is the best-supported answer.
         if outcome.finding == Finding::NoKnowledge
             && chose_something(&record.answers)

@@ -282,7 +282,9 @@ impl Retrieval {
 
     /// The passages of an answer: those that carry it first, none of what is ruled out, at most `top_k`.
     fn evidence(&self, found: &Retrieved, judged: &Judged, answers: &[Answer]) -> (Vec<Passage>, Guidance) {
-        let kept = |passage: &&Passage| !judged.dropped.contains(&passage.document_id);
+        let far = far_documents(found, judged);
+        let kept =
+            |passage: &&Passage| !judged.dropped.contains(&passage.document_id) && !far.contains(&passage.document_id);
         let mut passages: Vec<Passage> = Vec::new();
         for leaf in judged.lead.iter().filter_map(|leaf| found.pool.get(*leaf)).filter(kept) {
             let holder = found.passages.iter().find(|passage| holds(passage, leaf)).unwrap_or(leaf);
@@ -301,6 +303,28 @@ impl Retrieval {
         guidance.per_value = value_groups(&judged.per_value, &passages);
         (passages, guidance)
     }
+}
+
+/// Share of the best leaf's support under which a document says nothing to the question.
+const FAR: f32 = 0.4;
+
+/// Documents whose leaves were judged, and none of them near the best: a sentence of theirs would be noise in the answer.
+fn far_documents(found: &Retrieved, judged: &Judged) -> BTreeSet<DocumentId> {
+    let mut best: HashMap<DocumentId, f32> = HashMap::new();
+    for support in &judged.supports {
+        let Some(passage) = found.pool.get(support.leaf) else { continue };
+        let slot = best.entry(passage.document_id).or_default();
+        *slot = slot.max(support.score);
+    }
+    let lead: BTreeSet<DocumentId> =
+        judged.lead.iter().filter_map(|leaf| found.pool.get(*leaf)).map(|passage| passage.document_id).collect();
+    let top = best
+        .iter()
+        .filter(|(document, _)| !judged.dropped.contains(document))
+        .map(|(_, score)| *score)
+        .fold(0.0, f32::max);
+    best.retain(|document, score| *score < FAR * top && !lead.contains(document));
+    best.into_keys().collect()
 }
 
 fn decide(judged: &Judged, is_empty: bool, is_part: bool, was_rewritten: bool) -> Route {

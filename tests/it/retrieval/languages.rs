@@ -1,15 +1,8 @@
 //! Questions in one language over documents in the other: the right document, and the sentence that answers.
 
-use std::sync::Arc;
+use askback::domain::evidence::Finding;
 
-use askback::{
-    adapters::{embed::builtin::Builtin as Vectors, llm::builtin::Builtin},
-    domain::{
-        evidence::{Finding, render_evidence},
-        model::{ModelRequest, Prompt, complete},
-    },
-};
-
+use super::told::told;
 use crate::support::shelf::Shelf;
 
 const KETTLE: &str = "# Brisa K1 User Manual\n\nThe Brisa K1 is an electric kettle for 1.7 litres.\n\n## Cleaning\n\nDescale the kettle every 3 months with citric acid.\n\n## Safety\n\nNever open the lid while the water boils.\n\n## Warranty\n\nThe warranty of the Brisa K1 is 24 months from the day of purchase. Keep the receipt.\n";
@@ -21,23 +14,12 @@ const KETTLE_ZH: &str = "# 清泉 K1 用户手册\n\n清泉 K1 是一款容量 1
 const LEAVE_ZH: &str = "# 员工请假制度\n\n## 年假\n\n员工每年享有 10 天带薪年假，须提前一周申请。\n\n## 病假\n\n病假须提交医院证明，每年最多 15 天。\n\n## 婚假\n\n员工结婚可享受 13 天婚假。\n";
 const PARKING_ZH: &str = "# 停车场收费标准\n\n| 车型 | 每小时 | 包月 |\n|---|---|---|\n| 小汽车 | 5 元 | 300 元 |\n| 摩托车 | 2 元 | 90 元 |\n| 大客车 | 12 元 | 800 元 |\n";
 
-async fn told(shelf: &Shelf, question: &str) -> String {
-    let found = shelf.question(question).await;
-    let Finding::Answer(evidence) = &found.finding else {
-        return format!("{:?}: {:?}", found.finding, found.trace.evidence_reason);
-    };
-    let messages =
-        vec![Prompt::System { content: render_evidence(evidence) }, Prompt::User { content: question.into() }];
-    let model = Builtin::new(Some(Arc::new(Vectors::load().unwrap())));
-    complete(&model, ModelRequest { messages, ..ModelRequest::default() }).await.unwrap().text
-}
-
 async fn answers(files: &[(&str, &str)], cases: &[(&str, &str)]) {
     let files: Vec<(&str, &[u8])> = files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
     let shelf = Shelf::with(&files).await;
     let mut wrong = Vec::new();
     for (question, expected) in cases {
-        let text = told(&shelf, question).await;
+        let text = told(&shelf, &[], question).await;
         if !text.contains(expected) {
             wrong.push(format!("{question} ({expected}): {text}"));
         }

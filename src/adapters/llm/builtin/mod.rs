@@ -5,7 +5,6 @@
 
 mod blocks;
 mod pick;
-mod resolve;
 mod speak;
 mod talk;
 mod terms;
@@ -21,12 +20,19 @@ use crate::domain::{
     index::Embedder,
     model::{ChatModel, ModelRequest, ModelStream, Prompt, ToolCall},
 };
-use crate::text::lang::{Lang, detect};
+use crate::text::{
+    cut, fold,
+    lang::{Lang, detect},
+    parts::parts,
+    question::Question,
+};
 
 /// The tool that it calls.
 const SEARCH: &str = "search_knowledge_base";
 /// Characters by which the end of a begun answer is known again.
 const LAST_WORDS: usize = 24;
+/// Most characters of a query.
+const MAX_QUERY: usize = 1_000;
 /// How a search begins that the turn may not make.
 const LIMIT_REACHED: &str = "TOOL_CALL_LIMIT_REACHED";
 
@@ -45,11 +51,36 @@ impl Builtin {
 
     async fn answer(&self, evidence: &ParsedEvidence, asked: &str) -> String {
         let question = if evidence.question.trim().is_empty() { asked } else { evidence.question.as_str() };
+        let lang = language(question, asked);
+        let parts = parts(question);
+        if parts.len() < 2 || fold(question) != fold(asked.trim()) || !evidence.guidance.per_value.is_empty() {
+            return self.answer_one(evidence, question, asked, lang).await;
+        }
+        let mut answers = Vec::new();
+        for (at, part) in parts.iter().enumerate() {
+            if evidence.guidance.unanswered.contains(part) {
+                answers.push(write::unanswered(part, lang));
+                continue;
+            }
+            let before = at.checked_sub(1).and_then(|before| parts.get(before));
+            let question = match before.filter(|_| Question::read(part).is_follow_up) {
+                Some(before) => format!("{part} ({before})"),
+                None => part.clone(),
+            };
+            let answer = self.answer_one(evidence, &question, part, lang).await;
+            if !answers.contains(&answer) {
+                answers.push(answer);
+            }
+        }
+        answers.join("\n\n")
+    }
+
+    async fn answer_one(&self, evidence: &ParsedEvidence, question: &str, asked: &str, lang: Lang) -> String {
         let mut material = pick::Material::new(evidence, question, asked);
         if let Some(embedder) = &self.embedder {
             material.compare(embedder.as_ref()).await;
         }
-        write::answer(evidence, &material, language(question, asked))
+        write::answer(evidence, &material, lang)
     }
 }
 
@@ -110,8 +141,17 @@ fn language(question: &str, asked: &str) -> Lang {
 }
 
 fn search(messages: &[Prompt]) -> ToolCall {
-    let query = resolve::query(messages);
+    let query = query(messages);
     ToolCall { id: "call_1".into(), name: SEARCH.into(), arguments: serde_json::json!({ "query": query }).to_string() }
+}
+
+/// What to search for: the user's message as it was typed. What it leans on, retrieval finds in the turns before.
+fn query(messages: &[Prompt]) -> &str {
+    let mut said = messages.iter().rev().filter_map(|message| match message {
+        Prompt::User { content } if parse_evidence(content).is_none() => Some(content.trim()),
+        _ => None,
+    });
+    cut(said.next().unwrap_or_default(), MAX_QUERY)
 }
 
 /// What the conversation asks for now.

@@ -53,6 +53,7 @@ pub(super) struct Material {
     text: String,
     cosines: Vec<f32>,
     cosine_weight: f32,
+    type_weight: f32,
     about: Regard,
 }
 
@@ -66,7 +67,21 @@ impl Material {
     /// `question` is what the passages were searched for, `asked` what was typed last.
     pub(super) fn new(evidence: &ParsedEvidence, question: &str, asked: &str) -> Self {
         let units = units(&evidence.passages);
-        let read = Question::read(question);
+        let own = Question::read(asked);
+        let read = match question.strip_prefix(asked.trim()).filter(|rest| !rest.is_empty() && !asked.trim().is_empty())
+        {
+            Some(rest) => Question { folded: fold(question), ..own.clone().following(&Question::read(rest)) },
+            None => Question::read(question),
+        };
+        // What kind of answer a follow-up wants is a guess, where only the turn before says it.
+        let type_weight = if own.wants == Wants::Other
+            && read.wants != Wants::Other
+            && own.content.iter().any(|word| !word.is_code)
+        {
+            0.3 * TYPE
+        } else {
+            TYPE
+        };
         let about = Regard {
             quantities: read.quantities.iter().map(|quantity| quantity.key.clone()).collect(),
             words: read.folded.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect(),
@@ -74,7 +89,17 @@ impl Material {
         let texts = Texts::read(evidence, &units, asked_terms(&read, asked));
         let held = texts.held(&Kin::new());
         let cosines = vec![0.0; units.len()];
-        Self { units, question: read, texts, held, text: question.to_owned(), cosines, cosine_weight: 0.0, about }
+        Self {
+            units,
+            question: read,
+            texts,
+            held,
+            text: question.to_owned(),
+            cosines,
+            cosine_weight: 0.0,
+            type_weight,
+            about,
+        }
     }
 
     /// Compares by meaning too: sentences, and words where the embedder takes single ones. Where it fails, words as they
@@ -160,7 +185,10 @@ impl Material {
         let rank = RANK / (unit.passage as f32 + 1.0);
         let says_nothing = if self.texts.new_terms(at) < 2 { NOTHING_NEW } else { 0.0 };
         let asks = if unit.text.ends_with(['?', '？']) { 0.3 } else { 0.0 };
-        let helps = TYPE * self.fit(unit) + IN_BOUNDS * self.inside(unit) + self.cosine_weight * self.cosine(at) + rank;
+        let helps = self.type_weight * self.fit(unit)
+            + IN_BOUNDS * self.inside(unit)
+            + self.cosine_weight * self.cosine(at)
+            + rank;
         covered + helps + self.heading(at) - asks - says_nothing - shortness(&unit.text)
     }
 
@@ -187,9 +215,11 @@ impl Material {
         let wants = self.question.wants;
         let kinds = wants.quantities();
         if !kinds.is_empty() {
-            let fits = quantities(&unit.text)
-                .iter()
-                .any(|found| kinds.contains(&found.kind) && !self.about.quantities.contains(&found.key));
+            let fits = quantities(&unit.text).iter().any(|found| {
+                kinds.contains(&found.kind)
+                    && !self.about.quantities.contains(&found.key)
+                    && self.question.is_measured_by(found)
+            });
             return if fits { 1.0 } else { 0.0 };
         }
         let matches = |pattern: &LazyLock<Option<Regex>>| {

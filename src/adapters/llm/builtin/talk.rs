@@ -5,24 +5,27 @@ use crate::text::{fold, lang::Lang};
 const GREETINGS: &str = "hello|hi|hey|hi there|hello there|good morning|good afternoon|good evening|greetings|howdy|\
     hello askback|hi askback|how are you|你好|您好|嗨|哈喽|早上好|下午好|晚上好|早|大家好|你好啊|在吗|你好吗|hello world";
 const THANKS: &str = "thanks|thank you|thanks a lot|thank you very much|many thanks|thx|great thanks|ok thanks|\
-    okay thanks|perfect thanks|thanks so much|cheers|great|perfect|谢谢|谢谢你|谢谢您|多谢|感谢|非常感谢|好的谢谢|谢谢啦|太好了|太感谢了";
+    okay thanks|perfect thanks|thanks so much|thanks that was helpful|that was helpful|that helped|that helps|very helpful|\
+    thanks for your help|thank you for your help|cheers|great|perfect|谢谢|谢谢你|谢谢您|多谢|感谢|非常感谢|好的谢谢|谢谢啦|帮了大忙|很有帮助|太好了|太感谢了";
 const WHO: &str = "who are you|what are you|what can you do|what do you do|help|help me|what is this|what's this|\
     how does this work|what is askback|who is this|are you a bot|are you human|how can you help me|what can i ask|\
-    what can i ask you|你是谁|你是什么|你能做什么|你会什么|你可以做什么|帮助|能帮我什么|你有什么功能|怎么用|你叫什么|你叫什么名字|你是机器人吗|我能问什么";
+    what can i ask you|what else can you do|tell me what you can do|你是谁|你是什么|你能做什么|你能干什么|你能帮我做什么|你都能做什么|你会什么|你可以做什么|帮助|能帮我什么|你有什么功能|怎么用|你叫什么|你叫什么名字|你是机器人吗|我能问什么";
 const BYE: &str = "bye|goodbye|bye bye|see you|see you later|good night|再见|拜拜|回见|晚安";
 const OKAY: &str = "ok|okay|yes|yeah|sure|alright|fine|i see|got it|understood|dismiss|never mind|nevermind|forget it|stop|\
     cancel|no|no thanks|好|好的|嗯|行|可以|知道了|明白了|了解|算了|取消|不用了|没事了";
 
 /// The answer to a message that asks for nothing in the documents; `None` when it asks for something.
 pub(super) fn reply(message: &str, lang: Lang) -> Option<&'static str> {
-    let said: String = fold(message)
-        .chars()
-        .map(|c| if c.is_alphanumeric() || c == '\'' { c } else { ' ' })
-        .collect::<String>()
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ");
-    let is = |table: &str| table.split('|').any(|phrase| phrase == said);
+    let said = plain(&fold(message));
+    // Of several clauses ("thanks, that was helpful") all have to be talk; the last one that is more than a nod is answered.
+    let clauses = clauses(message);
+    let known = |clause: &str| [GREETINGS, THANKS, WHO, BYE, OKAY].into_iter().find(|table| has(table, clause));
+    let tables: Option<Vec<&str>> = clauses.iter().map(|clause| known(clause)).collect();
+    let of_clauses = tables.filter(|tables| tables.len() > 1).and_then(|tables| {
+        let tells = |wanted: &&str| tables.contains(wanted);
+        [WHO, THANKS, BYE, GREETINGS, OKAY].into_iter().find(tells)
+    });
+    let is = |table: &str| has(table, &said) || of_clauses == Some(table);
     let zh = lang == Lang::Zh;
     if is(GREETINGS) {
         Some(if zh {
@@ -56,12 +59,35 @@ pub(super) fn reply(message: &str, lang: Lang) -> Option<&'static str> {
     }
 }
 
+fn has(table: &str, said: &str) -> bool {
+    table.split('|').any(|phrase| phrase == said)
+}
+
+/// Words without marks.
+fn plain(folded: &str) -> String {
+    let bare = folded.chars().map(|c| if c.is_alphanumeric() || c == '\'' { c } else { ' ' }).collect::<String>();
+    bare.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn clauses(message: &str) -> Vec<String> {
+    let folded = fold(message);
+    folded
+        .split([',', '.', '!', '?', ';', '，', '。', '！', '？', '；', '、'])
+        .flat_map(|clause| clause.split(" and "))
+        .map(plain)
+        .filter(|clause| !clause.is_empty())
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn small_talk_is_answered_in_its_language() {
+        for message in ["Thanks, that was helpful!", "Who are you and what can you do?", "ok, bye"] {
+            assert!(reply(message, Lang::En).is_some(), "{message}");
+        }
         for message in ["Hello!", "hi", "THANKS.", "Who are you?", "What can you do", "bye", "ok", "👍", ""] {
             assert!(reply(message, Lang::En).is_some(), "{message}");
         }

@@ -9,7 +9,7 @@ use crate::{
         kin::Kin,
     },
     text::{
-        fold,
+        dimensions, fold,
         question::{Content, Question},
         terms::{Kind, analyse},
         words::{is_han, surfaces},
@@ -20,6 +20,8 @@ use crate::{
 const MACHINERY: f32 = 0.15;
 /// What the words of an earlier turn count beside those of this one.
 const EARLIER: f32 = 0.5;
+/// What all of them count at most beside those of this one.
+const ALL_EARLIER: f32 = 0.6;
 
 /// A term of the question.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,8 +58,27 @@ pub(super) fn asked_terms(question: &Question, asked: &str) -> Vec<Asked> {
         let known = terms.entry(term.text.clone()).or_insert(Asked { text: term.text, importance, word });
         known.importance = known.importance.max(importance);
     }
+    // "How loud" asks for a word that it does not hold: "noise".
+    for word in question.content.iter().filter(|word| dimensions::of(&word.text).is_some()) {
+        let asked = Asked { text: word.term.clone(), importance: 1.0, word: Some(word.clone()) };
+        terms.entry(word.term.clone()).or_insert(asked);
+    }
     let mut terms: Vec<Asked> = terms.into_values().collect();
     terms.sort_by(|a, b| a.text.cmp(&b.text));
+    // However long the question before it was, "and hotels?" asks for hotels.
+    if let Some(now) = &now {
+        let own: f32 = terms
+            .iter()
+            .filter(|term| now.contains(&term.text) && term.word.as_ref().is_some_and(|word| !word.is_code))
+            .map(|term| term.importance)
+            .sum();
+        let earlier: f32 = terms.iter().filter(|term| !now.contains(&term.text)).map(|term| term.importance).sum();
+        if own > 0.0 && earlier > ALL_EARLIER * own {
+            for term in terms.iter_mut().filter(|term| !now.contains(&term.text)) {
+                term.importance *= ALL_EARLIER * own / earlier;
+            }
+        }
+    }
     terms
 }
 
@@ -85,6 +106,9 @@ impl Words {
     /// How far it holds a term: wholly where it is written, else as far as a word of it is near in meaning.
     fn holds(&self, term: &Asked, kin: &Kin) -> f32 {
         if self.terms.contains(&term.text) {
+            return 1.0;
+        }
+        if term.word.as_ref().is_some_and(|word| dimensions::named_in(&word.text, &self.surfaces)) {
             return 1.0;
         }
         let near = term.word.as_ref().filter(|word| !word.is_code).and_then(|word| kin.get(&word.text));

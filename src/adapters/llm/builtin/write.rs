@@ -12,7 +12,7 @@ use crate::{
         fold,
         lang::{Lang, detect},
         quantities::quantities,
-        question::Wants,
+        question::{Content, Wants},
         terms::analyse,
         words::is_han,
     },
@@ -40,6 +40,14 @@ pub(super) const fn no_knowledge(lang: Lang) -> &'static str {
     match lang {
         Lang::Zh => "文档中没有找到这个问题的答案。",
         _ => "The documents do not contain an answer to this question.",
+    }
+}
+
+/// The same of one part of a question.
+pub(super) fn unanswered(part: &str, lang: Lang) -> String {
+    match lang {
+        Lang::Zh => format!("文档中没有找到“{part}”的答案。"),
+        _ => format!("The documents do not say: “{part}”."),
     }
 }
 
@@ -184,10 +192,14 @@ impl Writer<'_> {
     /// The sentences, list or rows that answer best.
     fn plain(&self, allowed: impl Fn(usize) -> bool) -> Option<String> {
         let ranked = self.material.ranked(&allowed);
-        let &(best, score) = ranked.first()?;
-        if let Some(list) = self.list(&ranked, score) {
+        if let Some(list) = self.list(&ranked, ranked.first()?.1) {
             return Some(list);
         }
+        // The row that the question names speaks for its table.
+        if let Some(row) = ranked.first().and_then(|&(at, _)| self.named_row(at)) {
+            return Some(self.quoted(row));
+        }
+        let &(best, score) = ranked.first()?;
         if let Some(block) = self.alike(best, score) {
             return Some(self.whole_list(block));
         }
@@ -225,6 +237,30 @@ impl Writer<'_> {
         } else {
             text
         })
+    }
+
+    /// The row of the table of `best` whose label the question says, whole or by a word that no other label has as much of.
+    fn named_row(&self, best: usize) -> Option<usize> {
+        let units = &self.material.units;
+        if units[best].kind != Kind::Row {
+            return None;
+        }
+        let question = &self.material.question;
+        let said = |label: &str| {
+            let label = fold(label);
+            if says(&question.folded, &label) {
+                return 2 * label.chars().count();
+            }
+            let inside = |word: &&Content| word.text.chars().count() >= 2 && says(&label, &word.text);
+            question.content.iter().filter(inside).map(|word| word.text.chars().count()).max().unwrap_or_default()
+        };
+        let block = block_of(units, best);
+        let lengths: Vec<(usize, usize)> =
+            block.map(|at| (at, units[at].text.split_once(" – ").map_or(0, |(label, _)| said(label)))).collect();
+        let longest = lengths.iter().map(|(_, length)| *length).max().filter(|length| *length > 0)?;
+        let mut named = lengths.iter().filter(|(_, length)| *length == longest);
+        let &(row, _) = named.next()?;
+        (lengths.len() > 1 && named.next().is_none()).then_some(row)
     }
 
     /// The list or table of which the question singles nothing out: most of it is as good as its best piece.
@@ -388,6 +424,16 @@ fn ended(text: &str) -> String {
         return text.to_owned();
     }
     format!("{text}{}", if text.chars().any(is_han) { "。" } else { "." })
+}
+
+/// Whether `text` holds `phrase` between word bounds.
+fn says(text: &str, phrase: &str) -> bool {
+    let is_bound = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() || is_han(c));
+    !phrase.is_empty()
+        && text.match_indices(phrase).any(|(at, found)| {
+            phrase.chars().all(is_han)
+                || is_bound(text[..at].chars().next_back()) && is_bound(text[at + found.len()..].chars().next())
+        })
 }
 
 fn capitalised(text: &str) -> String {

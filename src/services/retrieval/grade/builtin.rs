@@ -30,7 +30,7 @@ use super::{
     reading::Reading,
     rows::open_table,
     separate::{names_several, open_documents},
-    siblings::{newest_edition, ruled_out_by_name},
+    siblings::{self, edition_in_force, older_edition, ruled_out_by_name},
     support::{Frame, Support, support},
     unnamed::open_unnamed,
     weights,
@@ -114,7 +114,7 @@ pub(crate) fn judge(case: &Case) -> Judged {
         kin: &case.kin,
         names_several: names_several(case, &known, |_| true),
     };
-    let supports: Vec<Support> = case
+    let mut supports: Vec<Support> = case
         .pool
         .iter()
         .zip(&case.readings)
@@ -122,16 +122,31 @@ pub(crate) fn judge(case: &Case) -> Judged {
         .map(|(leaf, (passage, reading))| support(&frame, leaf, passage, reading))
         .collect();
 
+    lift_native(&mut supports);
     let mut dropped = ruled_out_by_name(case, &known);
     let mut judged = judgement(case, &supports, &dropped);
-    let (mut edition, mut candidates) = (None, candidates(case, &supports, &dropped));
+    let named = dropped.clone();
+    let mut superseded = BTreeMap::new();
     if case.question.breadth == Breadth::One {
-        let (newest, superseded) = newest_edition(case, &candidates);
-        edition = newest;
-        dropped.extend(superseded);
-        candidates.retain(|support| !dropped.contains(&case.pool[support.leaf].document_id));
+        superseded = siblings::superseded(case, &supports, &dropped);
     }
-    judged.guidance.edition = edition;
+    // Where the best passage is of a replaced edition, the one in force answers in its place.
+    let stands_in = candidates(case, &supports, &dropped)
+        .first()
+        .and_then(|support| superseded.get(&case.pool[support.leaf].document_id))
+        .and_then(|leaf| supports.iter().find(|support| support.leaf == *leaf));
+    dropped.extend(superseded.keys());
+    let mut candidates = candidates(case, &supports, &dropped);
+    if let Some(stands_in) = stands_in {
+        candidates.retain(|support| case.pool[support.leaf].document_id != case.pool[stands_in.leaf].document_id);
+        candidates.insert(0, stands_in);
+    }
+    if let Some(first) = candidates.first().map(|support| case.pool[support.leaf].document_id) {
+        judged.guidance.edition = edition_in_force(case, first, &superseded);
+        if case.question.breadth == Breadth::One {
+            judged.guidance.assumption = older_edition(case, first, &named);
+        }
+    }
     judged.lead = candidates.iter().map(|support| support.leaf).collect();
     judged.dropped = dropped;
     let open = if judged.relevance == Relevance::None || candidates.is_empty() {
@@ -241,16 +256,54 @@ fn holds_half(support: &Support) -> bool {
     support.features.focus >= 0.5 && support.features.missing == 0.0 && !support.crosses
 }
 
+/// Scores across languages are read off other features than those within one. A leaf in the question's own language that
+/// is clearly nearer in meaning than the best one in another, or as near and holds more of the question, is as good.
+fn lift_native(supports: &mut [Support]) {
+    let best = supports.iter().filter(|support| support.crosses).max_by(|a, b| a.score.total_cmp(&b.score));
+    let Some((score, dense, focus, kind)) =
+        best.map(|best| (best.score, best.features.dense, best.features.focus, best.features.kind))
+    else {
+        return;
+    };
+    for native in supports.iter_mut().filter(|support| !support.crosses && support.score >= weights::RELEVANT) {
+        let own = &native.features;
+        let is_nearer = own.dense >= dense + 2.0 * CLEARLY;
+        let is_fuller = own.dense + CLEARLY / 2.0 >= dense && own.focus >= focus;
+        if own.kind >= kind && own.missing == 0.0 && (is_nearer || is_fuller) {
+            native.score = native.score.max(score);
+        }
+    }
+}
+
+/// By how much a document in another language has to be nearer in meaning than noise in the question's own.
+const CLEARLY: f32 = 0.08;
+
 /// The best leaf of each document that comes near the best of all, best first.
 fn candidates<'s>(case: &Case, supports: &'s [Support], dropped: &BTreeSet<DocumentId>) -> Vec<&'s Support> {
     let mut best: BTreeMap<DocumentId, &Support> = BTreeMap::new();
-    // Who is answered in their own language is not asked about documents in another.
-    let is_native = |support: &Support| !support.crosses && support.score >= weights::SUFFICIENT;
+    // Who is answered in their own language is not asked about documents in another. A quantity of the wanted kind beside
+    // words of something else is no answer, where a document in another language is clearly nearer in meaning.
+    let nearest = supports
+        .iter()
+        .filter(|support| support.crosses && support.score >= weights::PARTIAL && support.features.kind > 0.0)
+        .filter(|support| !dropped.contains(&case.pool[support.leaf].document_id))
+        .map(|support| support.features.dense)
+        .fold(0.0, f32::max);
+    let is_native = |support: &Support| {
+        !support.crosses
+            && support.score >= weights::SUFFICIENT
+            && (support.features.focus >= 0.5 || support.features.dense + CLEARLY > nearest)
+    };
     let has_native =
         supports.iter().any(|support| is_native(support) && !dropped.contains(&case.pool[support.leaf].document_id));
     for support in supports {
         let document = case.pool[support.leaf].document_id;
-        if dropped.contains(&document) || (has_native && support.crosses) {
+        let is_noise = !has_native
+            && !support.crosses
+            && support.features.focus < 0.5
+            && nearest > 0.0
+            && support.features.dense + CLEARLY <= nearest;
+        if dropped.contains(&document) || has_native && support.crosses || is_noise {
             continue;
         }
         let slot = best.entry(document).or_insert(support);

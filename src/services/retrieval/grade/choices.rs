@@ -18,6 +18,8 @@ use crate::{
 
 use super::super::facets::value_key;
 
+/// Options of which the least has this share of the heaviest one's support are near equals.
+const NEAR_EQUAL: f32 = 0.6;
 /// Most options of a question.
 pub(crate) const MOST: usize = 8;
 /// Most documents that an option stands for.
@@ -68,6 +70,11 @@ pub(crate) fn option_id(facet: Facet, value: &str) -> String {
 pub(crate) fn options(facet: Facet, mut candidates: Vec<Candidate>) -> Vec<Choice> {
     candidates.retain(|candidate| candidate.leaves > 0 && !candidate.label.trim().is_empty());
     candidates.sort_by(|a, b| b.mass.total_cmp(&a.mass).then_with(|| a.label.cmp(&b.label)));
+    // Near equals stand in the order of their labels: how a question is capitalised moves no option.
+    let (most, least) = (candidates.first().map_or(0.0, |c| c.mass), candidates.last().map_or(0.0, |c| c.mass));
+    if !matches!(facet, Facet::Kind | Facet::Period | Facet::Section) && least >= NEAR_EQUAL * most {
+        candidates.sort_by_key(|candidate| value_key(&candidate.label));
+    }
     candidates.truncate(MOST);
     let mut options: Vec<Choice> = Vec::new();
     for candidate in candidates {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::{
     domain::index::TermStats,
     text::{
-        fold,
+        dimensions, fold,
         question::{Content, Question},
         terms::{analyse_folded, term_id},
         words::{is_han, surfaces},
@@ -25,8 +25,10 @@ pub(crate) struct Weighted {
     pub is_facet: bool,
 }
 
-/// What a word of the turn before weighs beside one of the question itself.
+/// What a word of the turn before weighs beside one of the question itself, and what all of them weigh at most beside the
+/// question's own: "and hotels?" asks for hotels, however long the question before it was.
 const BORROWED: f32 = 0.5;
+const ALL_BORROWED: f32 = 0.6;
 
 /// What a word that fits any document, and a light verb, weighs beside others.
 const GENERIC_WEIGHT: f32 = 0.3;
@@ -55,6 +57,9 @@ const GENERIC: &[&str] = &[
     "period",
     "sum",
     "level",
+    "length",
+    "duration",
+    "rule",
     "产品",
     "公司",
     "文档",
@@ -81,18 +86,21 @@ const GENERIC: &[&str] = &[
     "结果",
     "提到",
     "包括",
+    "意思",
+    "含义",
 ];
 
 /// Verbs that lend a noun their form and say little themselves: "set up", "get a refund", "进行检查".
 const LIGHT: &[&str] = &[
     "set", "sets", "get", "gets", "getting", "got", "make", "makes", "making", "made", "take", "takes", "taking",
     "took", "taken", "give", "gives", "giving", "gave", "given", "put", "puts", "putting", "go", "goes", "going",
-    "went", "done", "let", "use", "uses", "used", "using", "进行", "得到", "获得", "作出", "做出", "使用", "采取",
+    "went", "done", "let", "use", "uses", "used", "using", "spend", "have", "进行", "得到", "获得", "作出", "做出",
+    "使用", "采取",
 ];
 
 /// Gives each content word its weight.
 pub(crate) fn weigh(question: &Question, stats: &TermStats) -> Vec<Weighted> {
-    question
+    let mut weighted: Vec<Weighted> = question
         .content
         .iter()
         .map(|word| Weighted {
@@ -100,11 +108,33 @@ pub(crate) fn weigh(question: &Question, stats: &TermStats) -> Vec<Weighted> {
             word: word.clone(),
             is_facet: false,
         })
-        .collect()
+        .collect();
+    let sum = |is_borrowed: bool| -> f32 {
+        weighted.iter().filter(|one| one.word.is_borrowed == is_borrowed).map(|one| one.weight).sum()
+    };
+    let (own, borrowed) = (sum(false), sum(true));
+    let leads = question.content.iter().any(|word| !word.is_borrowed && !word.is_code);
+    if leads && borrowed > ALL_BORROWED * own {
+        for one in weighted.iter_mut().filter(|one| one.word.is_borrowed) {
+            one.weight *= ALL_BORROWED * own / borrowed;
+        }
+    }
+    weighted
+}
+
+impl Weighted {
+    /// A word that fits any document.
+    pub(crate) fn is_generic(&self) -> bool {
+        is_generic(&self.word.text)
+    }
+}
+
+fn is_generic(word: &str) -> bool {
+    GENERIC.contains(&word) || GENERIC.contains(&word.trim_end_matches('s'))
 }
 
 fn share_of(word: &Content) -> f32 {
-    let generic = GENERIC.contains(&word.text.as_str()) || GENERIC.contains(&word.text.trim_end_matches('s'));
+    let generic = is_generic(&word.text);
     let light = LIGHT.contains(&word.text.as_str());
     (if generic || light { GENERIC_WEIGHT } else { 1.0 }) * (if word.is_borrowed { BORROWED } else { 1.0 })
 }
@@ -152,7 +182,7 @@ impl Vocabulary {
 
     /// How far the text holds `word`, 0 … 1. A Chinese word that is not there counts by the pairs of characters that are.
     pub(crate) fn holds(&self, word: &Content) -> f32 {
-        if self.terms.contains(&word.term) {
+        if self.terms.contains(&word.term) || dimensions::named_in(&word.text, &self.surfaces) {
             return 1.0;
         }
         if word.text.starts_with(is_han) {

@@ -8,7 +8,7 @@ use crate::{
         hitl::Facet,
     },
     text::{
-        question::{Breadth, Wants},
+        question::{Breadth, Scope, Wants},
         sentences::is_row,
     },
 };
@@ -25,12 +25,15 @@ use super::{
 /// How much of the question a table has to be about: where the best passage is a table, and where it is text beside one.
 const OF_TABLE: f32 = 0.6;
 const OF_TEXT: f32 = 0.85;
+/// How much less of the question another table of the document may hold.
+const SAME_COVER: f32 = 0.05;
 
 /// Rows or periods of a table that the question does not tell apart.
 pub(crate) fn open_table(case: &Case, weighted: &[Weighted], candidates: &[&Support]) -> Option<Open> {
     // What a follow-up points at was settled in the turn before.
     let is_led = case.question.content.iter().any(|word| word.is_borrowed);
-    if case.question.breadth != Breadth::One || is_led || matches!(case.question.wants, Wants::List | Wants::YesNo) {
+    let is_of_all = case.question.breadth != Breadth::One || case.question.scope == Scope::Whole;
+    if is_of_all || is_led || matches!(case.question.wants, Wants::List | Wants::YesNo) {
         return None;
     }
     let best = candidates.first()?;
@@ -40,11 +43,25 @@ pub(crate) fn open_table(case: &Case, weighted: &[Weighted], candidates: &[&Supp
     let enough = if in_row || rows >= 3 { OF_TABLE } else { OF_TEXT };
     let leaves: Vec<&Passage> = case.pool.iter().filter(|passage| passage.document_id == top.document_id).collect();
     let given = case.given.all();
-    for table in tables::tables(&leaves) {
+    let title = Vocabulary::read(&document_label(top).replace(['_', '-'], " "));
+    let tables: Vec<(tables::Table, f32)> = tables::tables(&leaves)
+        .into_iter()
+        .map(|table| {
+            let cover = table.cover(weighted, &title);
+            (table, cover)
+        })
+        .collect();
+    // A sentence that says it as well as the best table answers.
+    let widest = tables.iter().map(|(_, cover)| *cover).fold(0.0, f32::max);
+    let is_said = !in_row && !case.question.wants.quantities().is_empty() && best.features.kind >= 1.0;
+    if is_said && best.features.focus >= widest {
+        return None;
+    }
+    for (table, _) in tables.into_iter().filter(|(_, cover)| *cover >= enough && *cover + SAME_COVER >= widest) {
         let above = Vocabulary::read(&format!(
             "{}\n{}\n{}",
             document_label(top).replace(['_', '-'], " "),
-            top.section.as_deref().unwrap_or_default(),
+            table.heading,
             top.page_number.as_deref().unwrap_or_default()
         ));
         let Some(open) = tables::open(&table, &case.question, weighted, &given, &above, enough) else { continue };

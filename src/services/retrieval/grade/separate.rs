@@ -17,6 +17,7 @@ use super::{
     builtin::{Case, Judged, Open, OpenQuestion},
     choices::{self, Candidate, Slot},
     lexicon::Vocabulary,
+    reading::Reading,
     siblings::siblings,
     support::Support,
     weights,
@@ -36,6 +37,9 @@ pub(crate) fn open_documents(
         .flat_map(|value| Vocabulary::read(&value.label).terms().cloned().collect::<Vec<_>>())
         .collect();
     let parallel = parallel(case, candidates, &naming);
+    if let [only] = parallel.as_slice() {
+        judged.lead.sort_by_key(|leaf| *leaf != only.leaf);
+    }
     if parallel.len() < 2 {
         return None;
     }
@@ -112,15 +116,62 @@ pub(crate) fn assuming(lang: Lang, label: &str) -> String {
 /// How alike the windows of siblings must be when no heading says that they are about the same.
 const ALIKE: f32 = 0.25;
 
+/// The share of the question that a lone document's sentence has to hold, and by how much less a sibling may hold.
+const JUST_THAT: f32 = 0.6;
+const LACKS: f32 = 0.12;
+
 /// Candidates that speak of the same matter as the best one: siblings of it with as much of the question in them, under
 /// the same heading or in much the same words.
 fn parallel<'s>(case: &Case, candidates: &[&'s Support], naming: &HashSet<String>) -> Vec<&'s Support> {
     let Some(best) = candidates.first() else { return Vec::new() };
-    candidates
+    let mut parallel: Vec<&Support> = candidates
         .iter()
         .filter(|other| other.leaf == best.leaf || is_parallel(case, best, other, naming))
         .copied()
-        .collect()
+        .collect();
+    // Beside siblings a lone document counts that says just what is asked.
+    if parallel.len() >= 2 && !case.question.wants.quantities().is_empty() {
+        let lone = candidates.iter().copied().filter(|other| {
+            !parallel.iter().any(|known| known.leaf == other.leaf)
+                && case.pool[other.leaf].facets.subject.is_some()
+                && other.crosses == best.crosses
+                && other.features.kind >= 1.0
+                && other.features.focus >= JUST_THAT
+                && other.features.focus + 0.01 >= best.features.focus
+        });
+        parallel.extend(lone.collect::<Vec<_>>());
+    }
+    // Who lacks a word that another one holds is not what is meant.
+    let fullest = parallel.iter().map(|support| support.features.focus).fold(0.0, f32::max);
+    if !best.crosses {
+        parallel.retain(|support| support.features.focus + LACKS >= fullest);
+    }
+    let holds: Vec<BTreeSet<&str>> = parallel.iter().map(|support| held(case, support)).collect();
+    let lacks = |at: usize| {
+        let is_outdone = |other: &BTreeSet<&str>| other.len() > holds[at].len() && other.is_superset(&holds[at]);
+        !holds[at].is_empty() && holds.iter().any(is_outdone)
+    };
+    (0..parallel.len()).filter(|at| !lacks(*at)).map(|at| parallel[at]).collect()
+}
+
+/// Own words of the question, names of documents aside, that a leaf's document holds as they are written.
+fn held<'c>(case: &'c Case, support: &Support) -> BTreeSet<&'c str> {
+    let document = case.pool[support.leaf].document_id;
+    let own = case.question.content.iter().filter(|word| !word.is_borrowed && !word.is_code && !word.is_name);
+    let readings: Vec<&Reading> = case
+        .pool
+        .iter()
+        .zip(&case.readings)
+        .filter(|(passage, _)| passage.document_id == document)
+        .map(|(_, reading)| reading)
+        .collect();
+    own.filter(|word| {
+        readings.iter().any(|reading| {
+            reading.above.holds(word) >= 0.8 || reading.sentences.iter().any(|part| part.words.holds(word) >= 0.8)
+        })
+    })
+    .map(|word| word.text.as_str())
+    .collect()
 }
 
 fn is_parallel(case: &Case, best: &Support, other: &Support, naming: &HashSet<String>) -> bool {
@@ -130,7 +181,7 @@ fn is_parallel(case: &Case, best: &Support, other: &Support, naming: &HashSet<St
     let says_as_much = if best.crosses || other.crosses {
         best.crosses == other.crosses && (own.dense - theirs.dense).abs() <= 0.12
     } else {
-        theirs.focus + 0.12 >= own.focus && (theirs.kind - own.kind).abs() < 0.3
+        theirs.focus + LACKS >= own.focus && (theirs.kind - own.kind).abs() < 0.3
     };
     if !says_as_much {
         return false;
@@ -140,6 +191,11 @@ fn is_parallel(case: &Case, best: &Support, other: &Support, naming: &HashSet<St
         _ => false,
     };
     let alike = same_heading || best.words.likeness(&other.words, naming) >= ALIKE;
+    // Two lists of codes that both hold the one that is asked about.
+    let asks_code = case.question.content.iter().any(|word| {
+        word.is_code && !word.is_borrowed && [best, other].into_iter().all(|support| support.words.holds(word) >= 1.0)
+    });
+    let alike = alike || asks_code;
     let same_kind = top.facets.kind.is_some() && top.facets.kind == passage.facets.kind;
     let measured = !case.question.wants.quantities().is_empty();
     siblings(top, passage) && (alike || same_kind && measured)

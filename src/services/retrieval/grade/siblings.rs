@@ -1,15 +1,15 @@
 //! Which documents are of one make, and which of them are out before any is compared: other products than the one that
 //! the question names, editions that a newer one replaces.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     domain::{evidence::Passage, hitl::Facet, id::DocumentId},
-    text::words::words,
+    text::{lang::Lang, question::Breadth, words::words},
 };
 
 use super::{
-    super::facets::{self, Value, document_label, edition_rank, is_opaque},
+    super::facets::{self, Mention, Value, document_label, edition_rank, is_opaque},
     builtin::Case,
     support::Support,
 };
@@ -19,13 +19,20 @@ pub(crate) fn ruled_out_by_name(case: &Case, known: &[(Facet, Vec<Value>)]) -> B
     let mut out = BTreeSet::new();
     for (facet, values) in known.iter().filter(|(facet, _)| *facet != Facet::Document) {
         // The nearest text that names any decides: "and the Borealis?" after a question about the Aurora.
-        let named: Vec<&Value> = case
-            .given
-            .question
-            .iter()
-            .map(|mention| values.iter().filter(|value| mention.names(value, values)).collect::<Vec<_>>())
-            .find(|named| !named.is_empty())
-            .unwrap_or_default();
+        let by = |mention: &Mention| values.iter().filter(|value| mention.names(value, values)).collect::<Vec<_>>();
+        let named: Vec<&Value> = if case.question.breadth == Breadth::Compare && case.question.is_follow_up {
+            // "Which one is quieter?" is about all that was spoken of.
+            let spoken = case.given.question.iter().chain(&case.given.before);
+            let mut named: Vec<&Value> = Vec::new();
+            for value in spoken.flat_map(by) {
+                if !named.iter().any(|known| known.key == value.key) {
+                    named.push(value);
+                }
+            }
+            named
+        } else {
+            case.given.question.iter().map(by).find(|named| !named.is_empty()).unwrap_or_default()
+        };
         if named.is_empty() || named.len() == values.len() {
             continue;
         }
@@ -49,32 +56,85 @@ pub(crate) fn ruled_out_by_name(case: &Case, known: &[(Facet, Vec<Value>)]) -> B
     out
 }
 
-/// Among editions of one text only the newest in force speaks: its name, and the documents that it replaces.
-pub(crate) fn newest_edition(case: &Case, candidates: &[&Support]) -> (Option<String>, BTreeSet<DocumentId>) {
-    let mut superseded = BTreeSet::new();
-    let mut named = None;
-    for (at, support) in candidates.iter().enumerate() {
-        let passage = &case.pool[support.leaf];
-        let Some(rank) = edition_rank(passage) else { continue };
-        let series: Vec<(&Passage, (String, f64))> = candidates
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != at)
-            .map(|(_, other)| &case.pool[other.leaf])
-            .filter(|other| same_series(&case.pool, passage.document_id, other.document_id))
-            .filter_map(|other| edition_rank(other).map(|rank| (other, rank)))
-            .filter(|(_, other)| *other != rank)
-            .collect();
-        let in_force = |rank: &(String, f64)| rank.0.as_str() <= case.today.as_str();
-        let newer_in_force = series.iter().any(|(_, other)| in_force(other) && *other > rank);
-        let others_in_force = series.iter().any(|(_, other)| in_force(other));
-        if newer_in_force || (!in_force(&rank) && others_in_force) {
-            superseded.insert(passage.document_id);
-        } else if !series.is_empty() {
-            named = passage.facets.edition.clone().or_else(|| passage.facets.effective_from.clone());
+/// What an edition in force has to score beside an older one, so that it is taken to speak of the same matter.
+const SPEAKS: f32 = 0.5;
+
+/// Documents that a newer edition in force replaces, or that are not in force yet while another edition is, each with the
+/// leaf that speaks in its place: under the same heading, or nearly as good. It need not say it in the question's words,
+/// but it has to speak of the matter: what only an older edition says is not lost.
+pub(crate) fn superseded(case: &Case, supports: &[Support], out: &BTreeSet<DocumentId>) -> BTreeMap<DocumentId, usize> {
+    let mut best: BTreeMap<DocumentId, &Support> = BTreeMap::new();
+    for support in supports {
+        let document = case.pool[support.leaf].document_id;
+        if !out.contains(&document) && best.get(&document).is_none_or(|known| known.score < support.score) {
+            best.insert(document, support);
         }
     }
-    (if superseded.is_empty() { None } else { named }, superseded)
+    let mut superseded = BTreeMap::new();
+    for (document, own) in &best {
+        let heading = heading(case, own);
+        let stands_in = best.keys().filter(|other| replaces(case, **other, *document)).find_map(|newer| {
+            let under_heading = supports.iter().find(|support| {
+                case.pool[support.leaf].document_id == *newer
+                    && heading.is_some()
+                    && self::heading(case, support) == heading
+            });
+            let as_good = best
+                .get(newer)
+                .copied()
+                .filter(|other| other.score >= SPEAKS * own.score && other.features.missing <= own.features.missing);
+            under_heading.or(as_good)
+        });
+        if let Some(stands_in) = stands_in {
+            superseded.insert(*document, stands_in.leaf);
+        }
+    }
+    superseded
+}
+
+/// The heading that a leaf stands under, folded.
+fn heading(case: &Case, support: &Support) -> Option<String> {
+    let path = case.pool[support.leaf].section.as_deref()?;
+    path.rsplit(" > ").next().map(facets::value_key).filter(|heading| !heading.is_empty())
+}
+
+/// Whether `newer` is the edition of the text of `older` that is to be read instead of it today.
+fn replaces(case: &Case, newer: DocumentId, older: DocumentId) -> bool {
+    let rank = |document| first_of(&case.pool, document).and_then(edition_rank);
+    let (Some(new), Some(old)) = (rank(newer), rank(older)) else { return false };
+    let in_force = |rank: &(String, f64)| rank.0.as_str() <= case.today.as_str();
+    newer != older
+        && in_force(&new)
+        && (new > old || !in_force(&old))
+        && new != old
+        && same_series(&case.pool, newer, older)
+}
+
+/// The edition of `document`, where it replaces one of `superseded`: it is to be named.
+pub(crate) fn edition_in_force(
+    case: &Case,
+    document: DocumentId,
+    superseded: &BTreeMap<DocumentId, usize>,
+) -> Option<String> {
+    let facets = &first_of(&case.pool, document)?.facets;
+    superseded
+        .keys()
+        .any(|older| replaces(case, document, *older))
+        .then(|| facets.edition.clone().or_else(|| facets.effective_from.clone()))?
+}
+
+/// What an answer from `document` has to say of itself, where a newer edition in force is silent on the matter.
+pub(crate) fn older_edition(case: &Case, document: DocumentId, out: &BTreeSet<DocumentId>) -> Option<String> {
+    let edition = first_of(&case.pool, document)?.facets.edition.clone()?;
+    let has_newer = case
+        .pool
+        .iter()
+        .map(|passage| passage.document_id)
+        .any(|other| !out.contains(&other) && replaces(case, other, document));
+    has_newer.then(|| match case.lang {
+        Lang::Zh => format!("只有旧版（{edition}）提到这一点"),
+        _ => format!("only an older edition ({edition}) says this"),
+    })
 }
 
 fn first_of(pool: &[Passage], document: DocumentId) -> Option<&Passage> {
@@ -112,6 +172,14 @@ fn title_likeness(a: &Passage, b: &Passage) -> f32 {
 /// Two editions of one text: the same subject, or the same title but for numbers.
 fn same_series(pool: &[Passage], a: DocumentId, b: DocumentId) -> bool {
     let (Some(a), Some(b)) = (first_of(pool, a), first_of(pool, b)) else { return false };
+    let differ = |left: &Option<String>, right: &Option<String>| {
+        left.as_ref()
+            .zip(right.as_ref())
+            .is_some_and(|(left, right)| facets::value_key(left) != facets::value_key(right))
+    };
+    if differ(&a.facets.kind, &b.facets.kind) || differ(&a.facets.place, &b.facets.place) {
+        return false;
+    }
     match (&a.facets.subject, &b.facets.subject) {
         (Some(left), Some(right)) if facets::value_key(left) == facets::value_key(right) => true,
         (Some(left), Some(right)) => {

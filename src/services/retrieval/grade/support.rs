@@ -22,6 +22,13 @@ use super::{
 /// What is left of the score of a leaf in another language that lacks the kind of answer.
 const LACKS_KIND: f32 = 0.6;
 
+/// The same where the kind is all that a follow-up asks for: "how much?" after a question about something else of it.
+const LACKS_KIND_ALONE: f32 = 0.3;
+
+fn asks_kind_alone(question: &Question) -> bool {
+    !question.content.is_empty() && question.content.iter().all(|word| word.is_borrowed)
+}
+
 /// What the score is made of. All but `lexical` and `dense` describe the best window.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Features {
@@ -140,6 +147,9 @@ pub(crate) fn support(frame: &Frame<'_>, leaf: usize, passage: &Passage, reading
     let score = if crosses { weights::across(&features) } else { weights::within(&features) };
     // Across languages little else tells a near miss: where a quantity is asked for, one has to be there.
     let score = if crosses && features.kind == 0.0 { score * LACKS_KIND } else { score };
+    let score = if features.kind == 0.0 && asks_kind_alone(frame.question) { score * LACKS_KIND_ALONE } else { score };
+    // "What documents do you have?" is near to everything.
+    let score = if crosses && frame.weighted.iter().all(Weighted::is_generic) { score * LACKS_KIND } else { score };
     let words = Vocabulary::of_all(parts.get(chosen).unwrap_or_default().iter().map(|part| &part.words));
     let answers = answers(frame, text, &window, reading);
     Support { leaf, words, window, answers, crosses, features, score }
@@ -180,7 +190,8 @@ const CAUSES: [&str; 12] =
 fn kind<'q>(question: &Question, window: &str, mut quantities: impl Iterator<Item = &'q Quantity>) -> f32 {
     let kinds = question.wants.quantities();
     if !kinds.is_empty() {
-        return if quantities.any(|quantity| kinds.contains(&quantity.kind)) { 1.0 } else { 0.0 };
+        let fits = quantities.any(|quantity| kinds.contains(&quantity.kind) && question.is_measured_by(quantity));
+        return if fits { 1.0 } else { 0.0 };
     }
     match question.wants {
         Wants::Reason => {
@@ -266,7 +277,8 @@ fn says_quantity(question: &Question, reading: &Reading, numeral: &str) -> bool 
     }
     meant.iter().any(|quantity| {
         reading.quantities.iter().any(|other| other.key.starts_with(quantity.key.as_str()))
-            || reading.bounds.iter().any(|bounds| bounds.hold(quantity) == Some(true))
+            // "More than ten days" tells of seven days too: that they are not meant.
+            || reading.bounds.iter().any(|bounds| bounds.hold(quantity).is_some())
     })
 }
 
@@ -291,7 +303,7 @@ fn answers(frame: &Frame<'_>, text: &str, window: &Range<usize>, reading: &Readi
     };
     let mut inside: Vec<(usize, Quantity)> = reading
         .quantities_in(window)
-        .filter(|quantity| kinds.contains(&quantity.kind))
+        .filter(|quantity| kinds.contains(&quantity.kind) && frame.question.is_measured_by(quantity))
         .map(|quantity| {
             let near =
                 places.iter().map(|at| at.abs_diff(quantity.start)).min().unwrap_or(quantity.start - window.start);

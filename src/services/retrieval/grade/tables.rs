@@ -29,6 +29,8 @@ pub(crate) struct Table {
     pub rows: Vec<Vec<String>>,
     /// The sentence that stands right above it.
     pub caption: String,
+    /// The innermost heading above it.
+    pub heading: String,
 }
 
 /// What a question leaves open in a table.
@@ -47,6 +49,8 @@ pub(crate) fn tables(leaves: &[&Passage]) -> Vec<Table> {
     let mut tables: Vec<Table> = Vec::new();
     for leaf in leaves {
         for mut table in of_text(&leaf.text, leaf.header.as_deref()) {
+            let path = leaf.section.as_deref().unwrap_or_default();
+            path.rsplit(" > ").next().unwrap_or_default().clone_into(&mut table.heading);
             match tables.iter_mut().find(|known| !known.columns.is_empty() && known.columns == table.columns) {
                 Some(known) => {
                     for row in table.rows.drain(..) {
@@ -143,7 +147,13 @@ fn assemble(mut block: Vec<Vec<String>>, ruled: Option<usize>, header: Option<&s
             row
         })
         .collect();
-    (width >= 2 && !rows.is_empty()).then(|| Table { columns, dates, rows, caption: caption.to_owned() })
+    (width >= 2 && !rows.is_empty()).then(|| Table {
+        columns,
+        dates,
+        rows,
+        caption: caption.to_owned(),
+        heading: String::new(),
+    })
 }
 
 /// Whether a cell holds a number that is no year.
@@ -154,6 +164,26 @@ fn amount(cell: &str) -> bool {
         _ => cell,
     };
     cell.chars().any(|c| c.is_ascii_digit()) && !quantities(cell).iter().all(|quantity| quantity.kind == Kind::Date)
+}
+
+impl Table {
+    /// Share of the question's weight that the table tells about: that its columns, caption, heading or rows hold. What
+    /// only names the document ("the Kestrel K7") is no matter of a table.
+    pub(crate) fn cover(&self, weighted: &[Weighted], title: &Vocabulary) -> f32 {
+        let read = |cells: &[String]| Vocabulary::read(&cells.join(" "));
+        let own = Vocabulary::read(&format!("{}\n{}\n{}", self.columns.join(" "), self.caption, self.heading));
+        let rows: Vec<Vocabulary> = self.rows.iter().map(|row| read(row)).collect();
+        let (mut all, mut covered) = (0.0_f32, 0.0_f32);
+        for weighted in weighted {
+            let inside = rows.iter().chain([&own]).map(|text| text.holds(&weighted.word)).fold(0.0, f32::max);
+            if inside < 0.5 && title.holds(&weighted.word) >= 0.5 {
+                continue;
+            }
+            all += weighted.weight;
+            covered += weighted.weight * inside;
+        }
+        if all > 0.0 { covered / all } else { 1.0 }
+    }
 }
 
 /// What `question` leaves open in `table`, if `enough` of its weight is about that table. `given` holds all that has been
