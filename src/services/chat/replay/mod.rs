@@ -29,7 +29,10 @@ pub enum ReplayError {
     #[error("There is no such run. The result of each turn names its run_id.")]
     NotFound,
     /// There is none, or none any more.
-    #[error("This run has no recording. Turn recording on (record.runs = \"on\") and ask again.")]
+    #[error(
+        "This run has no recording: recording was off, it has expired, or the turn had waited in line. Turn it on \
+         (record.runs = \"on\") and ask again."
+    )]
     NotRecorded,
     /// It came to more than the cap.
     #[error("The recording of this run is incomplete: it came to more than record.size_limit. Raise it and ask again.")]
