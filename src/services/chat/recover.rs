@@ -36,7 +36,7 @@ impl Inner {
         for orphan in orphans {
             let run = orphan.run;
             // A process that could not say in time that it lives knows better about its own runs.
-            if self.live().contains_key(&run) {
+            if orphan.owner == self.owner {
                 continue;
             }
             match self.end_orphan(orphan).await {
