@@ -58,8 +58,10 @@ const TURN: [&str; 43] = [
 /// Points that a start passes when it ends what a dead process left.
 const RECOVERY: [&str; 2] = ["recover:before", "recover:after"];
 
-/// Points of other work, and `write:after-commit`, which is as `write:before-commit` for a turn.
-const OTHER: [&str; 3] = ["publish:before-commit", "publish:after-commit", "write:after-commit"];
+/// Points of other work, those of a turn that waits in line, which this talk's turns never do, and `write:after-commit`,
+/// which is as `write:before-commit` for a turn.
+const OTHER: [&str; 5] =
+    ["publish:before-commit", "publish:after-commit", "queue:told", "queue:started", "write:after-commit"];
 
 /// Who answers.
 #[derive(Clone, Copy, PartialEq, Eq)]
