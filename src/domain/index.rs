@@ -229,9 +229,7 @@ pub trait Embedder: Send + Sync {
     /// How much the cosine counts beside the lexical share (see `services::retrieval::search`).
     fn weight(&self) -> f32;
     /// Whether thousands of single words may be embedded while a question waits; contextual models take too long for it.
-    fn embeds_words(&self) -> bool {
-        false
-    }
+    fn embeds_words(&self) -> bool;
     /// One vector per passage, in order; `None` where the text has no direction for this model.
     async fn passages(&self, texts: &[String]) -> Result<Vec<Option<Vec<f32>>>, EngineError>;
     /// The vector of a question.

@@ -35,15 +35,6 @@ impl RunKind {
         }
     }
 
-    /// The message that it starts from, when it names one.
-    #[must_use]
-    pub const fn of(self) -> Option<MessageId> {
-        match self {
-            Self::Turn => None,
-            Self::Edit(of) | Self::Regenerate(of) | Self::Continue(of) => Some(of),
-        }
-    }
-
     /// Whether the user says something with it.
     #[must_use]
     pub const fn speaks(self) -> bool {
@@ -54,6 +45,12 @@ impl RunKind {
     #[must_use]
     pub const fn answers_anew(self) -> bool {
         !matches!(self, Self::Continue(_))
+    }
+
+    /// How many messages it adds.
+    #[must_use]
+    pub const fn adds(self) -> i64 {
+        self.speaks() as i64 + self.answers_anew() as i64
     }
 }
 

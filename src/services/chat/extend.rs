@@ -5,15 +5,11 @@ use super::{
     context::tokens,
     turn::{Ending, Scene, Work},
 };
-use crate::{
-    domain::{
-        chat::Message,
-        error::{StoreError, TurnError},
-        event::Progress,
-        evidence::{Evidence, Passage, Route, render_evidence},
-        model::{ModelRequest, Prompt},
-    },
-    services::agent::listen,
+use crate::domain::{
+    chat::Message,
+    error::{StoreError, TurnError},
+    evidence::{Evidence, Passage, Route, render_evidence},
+    model::Prompt,
 };
 
 const CONTINUE: &str = include_str!("../prompts/continue.md");
@@ -38,16 +34,7 @@ impl Inner {
         messages.push(Prompt::Assistant { content: earlier.content.clone(), tool_calls: Vec::new() });
         messages.push(Prompt::User { content: GO_ON.into() });
         work.transcript.go_on_from(earlier, evidence);
-        let transcript = &mut work.transcript;
-        transcript.sink().step("✍️", scene.labels.answering, "", None);
-        let request = ModelRequest {
-            model: scene.request.model.clone(),
-            messages,
-            sampling: scene.request.sampling.clone(),
-            ..ModelRequest::default()
-        };
-        let mut say = |said| transcript.hear(said, scene.labels.thinking);
-        listen(self.ports.chat_model.as_ref(), request, false, &mut say).await?;
+        self.ask_model(scene, messages, work).await?;
         Ok(Ending::Answered)
     }
 

@@ -97,9 +97,7 @@ impl Inner {
         fail::fail_point!("recover:after", |_| Err(StoreError::Unavailable("failpoint".into())));
         Ok(())
     }
-}
 
-impl Inner {
     /// The answer of a run as far as its log is committed.
     pub(super) async fn said_so_far(&self, run: RunId) -> Result<String, StoreError> {
         let mut fold = Fold::default();

@@ -64,7 +64,11 @@ impl Inner {
                 work.told = context.told();
                 let material = material(&record, &evidence);
                 let messages = context.prompts(ANSWER, &material, self.config.window_tokens);
-                self.write_answer(scene, messages, evidence, work).await?;
+                work.transcript.answer_from(evidence);
+                self.ask_model(scene, messages, work).await?;
+                if work.transcript.answer().trim().is_empty() {
+                    return Err(TurnError::Model(ModelError::BadResponse("the model said nothing".into())));
+                }
                 Ok(Ending::Answered)
             }
             Finding::Ask(question) => {
@@ -84,16 +88,14 @@ impl Inner {
         }
     }
 
-    /// One model call over the evidence.
-    async fn write_answer(
+    /// One call of the model over what the transcript answers from.
+    pub(super) async fn ask_model(
         &self,
         scene: &Scene,
         messages: Vec<Prompt>,
-        evidence: Evidence,
         work: &mut Work,
     ) -> Result<(), TurnError> {
         let transcript = &mut work.transcript;
-        transcript.answer_from(evidence);
         transcript.sink().step("✍️", scene.labels.answering, "", None);
         let request = ModelRequest {
             model: scene.request.model.clone(),
@@ -102,11 +104,7 @@ impl Inner {
             ..ModelRequest::default()
         };
         let mut say = |said| transcript.hear(said, scene.labels.thinking);
-        listen(self.ports.chat_model.as_ref(), request, false, &mut say).await?;
-        if transcript.answer().trim().is_empty() {
-            return Err(TurnError::Model(ModelError::BadResponse("the model said nothing".into())));
-        }
-        Ok(())
+        listen(self.ports.chat_model.as_ref(), request, false, &mut say).await.map(|_| ())
     }
 }
 

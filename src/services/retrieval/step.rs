@@ -29,6 +29,7 @@ use super::{
         kin::kin,
         model,
         reading::Reading,
+        support::best_of_documents,
         weights,
     },
     resolve::Resolved,
@@ -310,12 +311,7 @@ const FAR: f32 = 0.4;
 
 /// Documents whose leaves were judged, and none of them near the best: a sentence of theirs would be noise in the answer.
 fn far_documents(found: &Retrieved, judged: &Judged) -> BTreeSet<DocumentId> {
-    let mut best: HashMap<DocumentId, f32> = HashMap::new();
-    for support in &judged.supports {
-        let Some(passage) = found.pool.get(support.leaf) else { continue };
-        let slot = best.entry(passage.document_id).or_default();
-        *slot = slot.max(support.score);
-    }
+    let mut best = best_of_documents(&found.pool, &judged.supports);
     let lead: BTreeSet<DocumentId> =
         judged.lead.iter().filter_map(|leaf| found.pool.get(*leaf)).map(|passage| passage.document_id).collect();
     let top = best

@@ -56,6 +56,9 @@ impl Embedder for Gate {
     fn weight(&self) -> f32 {
         self.inner.weight()
     }
+    fn embeds_words(&self) -> bool {
+        self.inner.embeds_words()
+    }
     async fn passages(&self, texts: &[String]) -> Result<Vec<Option<Vec<f32>>>, EngineError> {
         self.reached.add_permits(1);
         self.open.acquire().await.unwrap().forget();

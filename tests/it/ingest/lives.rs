@@ -160,6 +160,9 @@ impl Embedder for Flaky {
     fn weight(&self) -> f32 {
         self.inner.weight()
     }
+    fn embeds_words(&self) -> bool {
+        self.inner.embeds_words()
+    }
     async fn passages(&self, texts: &[String]) -> Result<Vec<Option<Vec<f32>>>, EngineError> {
         let down = self.down_for.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         if down.is_ok() {

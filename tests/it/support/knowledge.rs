@@ -64,6 +64,10 @@ impl Embedder for Wordless {
         0.0
     }
 
+    fn embeds_words(&self) -> bool {
+        false
+    }
+
     async fn passages(&self, texts: &[String]) -> Result<Vec<Option<Vec<f32>>>, EngineError> {
         Ok(vec![None; texts.len()])
     }

@@ -2,6 +2,7 @@
 
 mod accept;
 mod change;
+mod claim;
 mod earlier;
 mod feedback;
 mod finish;

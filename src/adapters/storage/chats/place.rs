@@ -4,7 +4,7 @@ use sqlx::{FromRow, types::Json};
 
 use super::{
     super::sql::{Sql, Tx, Word},
-    accept::Claim,
+    claim::Claim,
     hitl::{self, PendingRow},
 };
 use crate::domain::{

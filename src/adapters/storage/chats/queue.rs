@@ -9,7 +9,8 @@ use super::{
         sql::{Sql, Tx, Word},
         writer::Kind,
     },
-    accept::{Claim, RunRow, begin, check_options, claim_key},
+    accept::{RunRow, begin, check_options},
+    claim::{Claim, claim_key},
     hitl, log,
     place::place,
     search::Terms,
@@ -189,7 +190,7 @@ async fn start(tx: &mut Tx, start: &StartQueued) -> Result<Started, Refused> {
     let claim = Sql::new(CLAIM)
         .bind(session)
         .bind(run)
-        .bind(i64::from(kind.speaks()) + i64::from(kind.answers_anew()))
+        .bind(kind.adds())
         .bind(i64::from(kind.speaks()))
         .one::<Claim>(tx)
         .await?;

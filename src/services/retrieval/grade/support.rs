@@ -1,10 +1,10 @@
 //! How well a leaf supports an answer: its best window of one to three sentences (or one row of a table), described by a
 //! few numbers, and one score from them.
 
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 use crate::{
-    domain::evidence::Passage,
+    domain::{evidence::Passage, id::DocumentId},
     text::{
         fold,
         lang::{Lang, detect},
@@ -69,6 +69,17 @@ pub(crate) struct Support {
     pub features: Features,
     /// 0 … 1: how likely the leaf answers.
     pub score: f32,
+}
+
+/// How well each document is supported by the best of its leaves. Leaves beyond the pool are left out.
+pub(crate) fn best_of_documents(pool: &[Passage], supports: &[Support]) -> BTreeMap<DocumentId, f32> {
+    let mut best: BTreeMap<DocumentId, f32> = BTreeMap::new();
+    for support in supports {
+        let Some(passage) = pool.get(support.leaf) else { continue };
+        let slot = best.entry(passage.document_id).or_default();
+        *slot = slot.max(support.score);
+    }
+    best
 }
 
 /// Everything that is the same for all leaves of a pool.

@@ -12,7 +12,7 @@ use super::{
     super::facets,
     builtin::{Case, Open, OpenQuestion},
     choices::{self, Candidate, Slot},
-    support::Support,
+    support::{Support, best_of_documents},
     weights,
 };
 
@@ -28,11 +28,7 @@ pub(crate) fn open_unnamed(case: &Case, supports: &[Support]) -> Option<Open> {
     if case.given.before.iter().chain(&case.given.answered).any(|mention| mention.has_phrase(pointed.head())) {
         return None;
     }
-    let mut best: BTreeMap<DocumentId, f32> = BTreeMap::new();
-    for support in supports {
-        let slot = best.entry(case.pool[support.leaf].document_id).or_default();
-        *slot = slot.max(support.score);
-    }
+    let mut best = best_of_documents(&case.pool, supports);
     let top = best.values().copied().fold(0.0, f32::max);
     best.retain(|_, score| *score >= NEAR * top);
     if best.len() < 2 {
