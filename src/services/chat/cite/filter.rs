@@ -27,8 +27,32 @@ pub struct MarkerFilter {
     at_line_start: bool,
     /// What was written since an open bracket could be a marker, were it closed now: nothing may be dropped without a
     /// trace, or `[[9]1]` would become one.
-    bracketed: bool,
+    bracketed: Bracketed,
     code: Code,
+}
+
+/// What was written since an open bracket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bracketed {
+    /// Nothing that can become a marker.
+    No,
+    /// Numbers, as in `[1, 2`.
+    Numbers,
+    /// Numbers and a name, as in `【1†a file`: whatever follows is part of the name.
+    Named,
+}
+
+impl Bracketed {
+    /// The same after `c`.
+    const fn after(self, c: char) -> Self {
+        match (self, c) {
+            (_, '[' | '【') => Self::Numbers,
+            (Self::Numbers, '†') => Self::Named,
+            (Self::Numbers, c) if may_stand_inside(c) => Self::Numbers,
+            (Self::Named, '\n' | '`' | ']' | '】') | (Self::No | Self::Numbers, _) => Self::No,
+            (Self::Named, _) => Self::Named,
+        }
+    }
 }
 
 /// Where a character stands with respect to Markdown code.
@@ -57,7 +81,7 @@ impl MarkerFilter {
             group: Vec::new(),
             skip_spaces: false,
             at_line_start: true,
-            bracketed: false,
+            bracketed: Bracketed::No,
             code: Code::None,
         }
     }
@@ -126,7 +150,7 @@ impl MarkerFilter {
         self.group.clear();
         self.skip_spaces = false;
         self.at_line_start = c == '\n' || (self.at_line_start && c.is_whitespace());
-        self.bracketed = matches!(c, '[' | '【') || (self.bracketed && may_stand_inside(c));
+        self.bracketed = self.bracketed.after(c);
         out.push(c);
     }
 
@@ -140,8 +164,11 @@ impl MarkerFilter {
         let fresh: Vec<u32> =
             numbers.into_iter().filter(|&n| (1..=self.known).contains(&n) && !self.group.contains(&n)).collect();
         if fresh.is_empty() {
-            if self.bracketed {
-                return self.write('…', out);
+            match self.bracketed {
+                Bracketed::No => {}
+                Bracketed::Numbers => return self.write('…', out),
+                // A name would take the dots in; it ends before a bracket.
+                Bracketed::Named => return "[…]".chars().for_each(|c| self.write(c, out)),
             }
             // The spaces before it go with it: "two years [9]." becomes "two years.".
             self.spaces.clear();
@@ -158,7 +185,7 @@ impl MarkerFilter {
         }
         self.at_line_start = false;
         self.skip_spaces = false;
-        self.bracketed = false;
+        self.bracketed = Bracketed::No;
     }
 }
 
@@ -303,6 +330,16 @@ mod tests {
         assert_eq!(filter.push(" [1"), "");
         assert_eq!(filter.finish(), " [1");
         assert_eq!(filter.push("[2]"), "[2]");
+    }
+
+    #[test]
+    fn what_is_dropped_inside_a_bracket_leaves_no_marker_behind() {
+        assert_eq!(clean("[[9]1]", 1), "[…1]");
+        for text in ["[0†[4]】", "[0†a[4]】", "【1†a [4] b[5]]"] {
+            let once = clean(text, 0);
+            assert_eq!(clean(&once, 0), once, "{text}");
+            assert!(once.contains("[…]"), "{once}");
+        }
     }
 
     proptest! {
