@@ -6,7 +6,8 @@ use axum::{Router, body::Body, extract::Request};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
-    net::{TcpListener, TcpStream},
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
     sync::{OwnedSemaphorePermit, Semaphore},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -40,6 +41,10 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) -> io::Result<()> {
             let permit = Arc::clone(&room).acquire_owned().await.map_err(io::Error::other)?;
             match listener.accept().await {
                 Ok((stream, peer)) => {
+                    // Frames are small and must not wait for each other.
+                    if let Err(error) = stream.set_nodelay(true) {
+                        tracing::debug!(%error, "no delay-free connection");
+                    }
                     let is_late = shutdown.is_cancelled();
                     let connection = Connection {
                         router: router.clone(),
@@ -96,12 +101,8 @@ struct Connection {
 }
 
 impl Connection {
-    async fn run(self, stream: TcpStream) {
+    async fn run(self, stream: impl AsyncRead + AsyncWrite + Unpin) {
         let Self { router, peer, limits, keep_alive, shutdown, closed, permit } = self;
-        // Frames are small and must not wait for each other.
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "no delay-free connection");
-        }
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let mut request: Request = request.map(Body::new);
             request.extensions_mut().insert(peer);
@@ -139,4 +140,71 @@ impl Connection {
 fn is_about_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::{response::Response, routing::get};
+    use bytes::Bytes;
+    use futures::{StreamExt as _, stream};
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _, duplex},
+        time::Instant,
+    };
+
+    use super::*;
+
+    const FRAME: usize = 4 << 10;
+
+    /// A stream without end; counts the frames that were taken out of it.
+    fn endless(taken: &Arc<AtomicUsize>) -> Router {
+        let taken = Arc::clone(taken);
+        let answer = async move || {
+            let frames = stream::repeat(Bytes::from_static(&[b'x'; FRAME])).inspect(move |_| {
+                taken.fetch_add(1, Ordering::Relaxed);
+            });
+            Response::new(Body::from_stream(frames.map(Ok::<_, io::Error>)))
+        };
+        Router::new().route("/", get(answer))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_reads_a_byte_a_second_costs_one_buffer_for_a_minute() {
+        let (taken, limits) = (Arc::default(), Limits::default());
+        let places = Arc::new(Semaphore::new(1));
+        let connection = Connection {
+            router: endless(&taken),
+            peer: Peer(([127, 0, 0, 1], 1).into()),
+            limits: limits.clone(),
+            keep_alive: true,
+            shutdown: CancellationToken::new(),
+            closed: CancellationToken::new(),
+            permit: Arc::clone(&places).try_acquire_owned().unwrap(),
+        };
+        let (near, mut far) = duplex(1 << 10);
+        let began = Instant::now();
+        let serving = async {
+            connection.run(near).await;
+            began.elapsed()
+        };
+        let reading = async {
+            far.write_all(b"GET / HTTP/1.1\r\nhost: askback\r\n\r\n").await.unwrap();
+            let mut read = 0;
+            while let Ok(count) = far.read(&mut [0]).await
+                && count > 0
+            {
+                read += count;
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            read
+        };
+        let (lived, read) = tokio::join!(serving, reading);
+        assert!(lived <= limits.write_timeout + Duration::from_secs(1), "{lived:?}");
+        assert!(read <= (1 << 10) + 61, "{read}");
+        let most = limits.header_bytes * 4 + FRAME;
+        assert!(taken.load(Ordering::Relaxed) * FRAME <= most + FRAME, "{taken:?} frames");
+        assert_eq!(places.available_permits(), 1, "its place is free");
+    }
 }

@@ -86,7 +86,7 @@ pub struct Limits {
     pub connections: usize,
     /// Time for the head of a request, for a JSON body, and between two pieces of an upload.
     pub read_timeout: Duration,
-    /// How long a client may leave what is sent to it unread; then its connection is closed.
+    /// How long a client may leave what is sent to it unread, or read next to nothing of it; then its connection is closed.
     pub write_timeout: Duration,
     /// Longest silence of an event stream.
     pub keep_alive: Duration,
