@@ -218,8 +218,16 @@ async fn dropping_the_stream_closes_the_connection() {
 
 #[tokio::test]
 async fn a_line_without_end_is_refused() {
-    let server = FakeOpenAi::start(vec![Reply::events(&[&"x".repeat(2 << 20)])]).await;
+    let ten_megabytes = "x".repeat(10 << 20);
+    let server = FakeOpenAi::start(vec![
+        Reply::events(&[&ten_megabytes]),
+        Reply::events(&[&text("two "), &text(&ten_megabytes), &text("years")]),
+    ])
+    .await;
     assert!(matches!(ask(&server, LIMITS).await, Err(ModelError::BadResponse(_))));
+    let events: Vec<_> = model(&server, LIMITS).stream(question()).await.expect("it began").collect().await;
+    assert_eq!(events[0], Ok(ModelEvent::Text("two ".into())));
+    assert!(matches!(events[1..], [Err(ModelError::BadResponse(_))]), "{:?}", events.len());
 }
 
 #[tokio::test]

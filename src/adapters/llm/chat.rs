@@ -12,7 +12,7 @@ use futures::{StreamExt, stream::BoxStream};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
-    client::{Body, Client, Refusal},
+    client::{Body, Client, Limits, Refusal},
     decode::Decoder,
     failure::without_key,
     wire::Request,
@@ -70,15 +70,23 @@ impl OpenAiChat {
     }
 
     async fn attempt(&self, request: &ModelRequest, total: Instant) -> Result<(ModelEvent, Answer), ModelError> {
-        let limits = self.client.limits;
-        let first_by = total.min(Instant::now() + limits.first_token);
-        let late = || ModelError::Timeout("no first token in time".into());
-        let body = timeout_at(first_by, self.open(request)).await;
-        let mut answer = Answer::new(body.map_err(|_| late())??, total)?;
-        let first = timeout_at(first_by, answer.next(limits.total)).await.map_err(|_| late())??;
-        let first = first.ok_or_else(|| ModelError::BadResponse("an answer without anything in it".into()))?;
-        Ok((first, answer))
+        begin(self.open(request), self.client.limits, total).await
     }
+}
+
+/// The first event of the answer that `open` gives, and what follows it.
+async fn begin(
+    open: impl Future<Output = Result<Body, ModelError>>,
+    limits: Limits,
+    total: Instant,
+) -> Result<(ModelEvent, Answer), ModelError> {
+    let first_by = total.min(Instant::now() + limits.first_token);
+    let late = || ModelError::Timeout("no first token in time".into());
+    let body = timeout_at(first_by, open).await;
+    let mut answer = Answer::new(body.map_err(|_| late())??, total)?;
+    let first = timeout_at(first_by, answer.next(limits.total)).await.map_err(|_| late())??;
+    let first = first.ok_or_else(|| ModelError::BadResponse("an answer without anything in it".into()))?;
+    Ok((first, answer))
 }
 
 #[async_trait]
@@ -206,6 +214,105 @@ impl Answer {
                 }
                 Err(_) => return Err(ModelError::Timeout("the model paused for too long".into())),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future::ready, net::TcpListener};
+
+    use super::*;
+    use crate::domain::model::Prompt;
+
+    /// What is configured unless somebody says otherwise.
+    const LIMITS: Limits = Limits {
+        connect: Duration::from_secs(5),
+        first_token: Duration::from_secs(60),
+        between_tokens: Duration::from_secs(30),
+        total: Duration::from_secs(180),
+        retries: 0,
+    };
+    const TOKEN: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
+    const LAST: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+    const COMMENT: &str = ": still here\n\n";
+
+    /// A server that sends each of these so many seconds after the one before, and then nothing more.
+    fn sends(script: impl IntoIterator<Item = (u64, &'static str), IntoIter: Send> + Send + 'static) -> Body {
+        let bytes = async_stream::stream! {
+            for (seconds, piece) in script {
+                sleep(Duration::from_secs(seconds)).await;
+                yield Ok(Bytes::from_static(piece.as_bytes()));
+            }
+            std::future::pending::<()>().await;
+        };
+        Body::Stream(bytes.boxed())
+    }
+
+    fn often(seconds: u64, piece: &'static str) -> impl Iterator<Item = (u64, &'static str)> + Send {
+        std::iter::repeat((seconds, piece))
+    }
+
+    /// Pieces of text that came, how it ended, and after how many seconds.
+    async fn hear(open: impl Future<Output = Result<Body, ModelError>>) -> (usize, Result<(), ModelError>, u64) {
+        let began = Instant::now();
+        let mut texts = 0;
+        let ended = async {
+            let (first, mut answer) = begin(open, LIMITS, began + LIMITS.total).await?;
+            let mut next = Some(first);
+            while let Some(event) = next {
+                texts += usize::from(matches!(event, ModelEvent::Text(_)));
+                next = answer.next(LIMITS.between_tokens).await?;
+            }
+            Ok(())
+        };
+        let ended = ended.await;
+        (texts, ended, began.elapsed().as_secs())
+    }
+
+    fn late(what: &str) -> Result<(), ModelError> {
+        Err(ModelError::Timeout(what.into()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_wait_ends_when_it_should() {
+        let first = || late("no first token in time");
+        let pause = || late("the model paused for too long");
+        let total = || late("the answer took longer than it may in all");
+        let cases = [
+            ("says nothing", sends([]), (0, first(), 60)),
+            ("only comments", sends(often(10, COMMENT)), (0, first(), 60)),
+            ("an event that does not end", sends(often(10, "data: {}")), (0, first(), 60)),
+            ("just in time, then nothing", sends([(59, TOKEN)]), (1, pause(), 89)),
+            ("comments are no answer", sends([(0, TOKEN)].into_iter().chain(often(7, COMMENT))), (1, pause(), 30)),
+            ("nor is half an event", sends([(0, TOKEN)].into_iter().chain(often(7, "data: "))), (1, pause(), 30)),
+            ("always just in time", sends(often(29, TOKEN)), (6, total(), 180)),
+            ("no end of it", sends(often(7, TOKEN)), (25, total(), 180)),
+            ("an end without its count", sends([(3, TOKEN), (3, LAST)]), (1, Ok(()), 7)),
+        ];
+        for (case, body, heard) in cases {
+            assert_eq!(hear(ready(Ok(body))).await, heard, "{case}");
+        }
+        let slow = async {
+            sleep(Duration::from_secs(45)).await;
+            Ok(sends([(20, TOKEN)]))
+        };
+        assert_eq!(hear(slow).await, (0, first(), 60), "the answer's head counts");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_takes_connections_and_says_nothing() {
+        // The kernel connects; nobody is there to answer, be it the handshake or the request.
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = silent.local_addr().unwrap();
+        for (scheme, words, after) in [("https", "cannot connect", 5), ("http", "no first token in time", 60)] {
+            let client = Client::new(&format!("{scheme}://{address}/v1"), None, LIMITS).unwrap();
+            let question = Prompt::User { content: "Hello?".into() };
+            let request = ModelRequest { messages: vec![question], ..ModelRequest::default() };
+            let began = Instant::now();
+            let error = OpenAiChat::new(client, "m".into()).stream(request).await.err().expect("it says nothing");
+            assert!(error.to_string().contains(words), "{scheme}: {error}");
+            assert_eq!(began.elapsed().as_secs(), after, "{scheme}: {error}");
         }
     }
 }

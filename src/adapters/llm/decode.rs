@@ -204,6 +204,8 @@ impl Decoder {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn decode(pieces: &[&[u8]]) -> Result<Vec<ModelEvent>, ModelError> {
@@ -258,6 +260,58 @@ mod tests {
         }
         let single: Vec<&[u8]> = bytes.chunks(1).collect();
         assert_eq!(decode(&single), Ok(expected));
+    }
+
+    const PIECES: [&str; 8] = ["保", "修期", " e\u{301}", "👩\u{200d}🔧", " 🇨🇳", "\u{1f44d}\u{1f3fd}", "ก็", " ﬁn."];
+
+    #[test]
+    fn every_way_to_write_a_stream_gives_the_same_text_however_it_is_cut() {
+        let mut expected: Vec<ModelEvent> = PIECES.iter().map(|piece| ModelEvent::Text((*piece).into())).collect();
+        expected.push(end("stop", None));
+        let chunks = PIECES.iter().map(|piece| json!({"choices": [{"delta": {"content": piece}}]}).to_string());
+        let last = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}).to_string();
+        let chunks: Vec<String> = chunks.chain([last]).collect();
+        for line_end in ["\n", "\r\n", "\r"] {
+            for (start, comment, done) in [
+                ("", "", true),
+                ("\u{feff}", "", true),
+                ("", ": 保活", true),
+                ("\u{feff}", ":", false),
+                ("", "", false),
+            ] {
+                let comment = if comment.is_empty() { String::new() } else { format!("{comment}{line_end}") };
+                let event = |data: &str| format!("{comment}data: {data}{line_end}{line_end}");
+                let mut stream: String = chunks.iter().map(|chunk| event(chunk)).collect();
+                if done {
+                    stream.push_str(&event("[DONE]"));
+                }
+                let stream = format!("{start}{stream}").into_bytes();
+                for cut in 0..=stream.len() {
+                    let (left, right) = stream.split_at(cut);
+                    assert_eq!(decode(&[left, right]).as_ref(), Ok(&expected), "{line_end:?} {comment} cut at {cut}");
+                }
+                for size in 1..=7 {
+                    let pieces: Vec<&[u8]> = stream.chunks(size).collect();
+                    assert_eq!(decode(&pieces).as_ref(), Ok(&expected), "{line_end:?} {comment} by {size}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_of_ten_megabytes_is_refused_long_before_its_end() {
+        for start in ["data: {\"choices\":[{\"delta\":{\"content\":\"", ": ", ""] {
+            let mut decoder = Decoder::new();
+            decoder.push(start.as_bytes()).unwrap();
+            let piece = [b'x'; 16 << 10];
+            let taken = (0..640).position(|_| decoder.push(&piece).is_err()).expect("it is refused");
+            assert!(taken * piece.len() <= EVENT_LIMIT, "{taken} pieces were kept");
+        }
+        // The same in many lines of one event.
+        let mut decoder = Decoder::new();
+        let line = format!("data: {}\n", "x".repeat(1000));
+        let taken = (0..10_000).position(|_| decoder.push(line.as_bytes()).is_err()).expect("it is refused");
+        assert!(taken * 1000 <= EVENT_LIMIT, "{taken} lines were kept");
     }
 
     #[test]
