@@ -40,7 +40,10 @@ pub(super) fn title(message: &str) -> String {
         title.push_str(word);
     }
     let end = title.trim_end_matches(|c: char| "?.!,;:？。！，；：…".contains(c)).len();
-    title.truncate(end);
+    // Where there are no words but stops, they are the title.
+    if end > 0 {
+        title.truncate(end);
+    }
     title
 }
 
@@ -91,6 +94,7 @@ mod tests {
             "Please compare the delivery times of all"
         );
         assert_eq!(title(&"长".repeat(60)), "长".repeat(48));
+        assert_eq!(title("？!"), "？!");
         assert_eq!(title("  "), "");
     }
 

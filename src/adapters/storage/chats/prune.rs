@@ -55,12 +55,12 @@ pub(super) async fn delete(tx: &mut Tx, user: UserId, name: String, message: Mes
     show_what_is_left(tx, session, parent).await
 }
 
-// A session that is empty again is named by its next first question.
+// A session that is empty again is named by its next first question, unless its user has named it.
 const COUNT: &str = "
 update sessions
 set message_count = message_count - $2,
-    title = case when message_count > $2 then title else null end,
-    title_by = case when message_count > $2 then title_by else 'none' end
+    title = case when message_count > $2 or title_by = 'user' then title else null end,
+    title_by = case when message_count > $2 or title_by = 'user' then title_by else 'none' end
 where id = $1";
 
 const FORGET_TITLE: &str = "
