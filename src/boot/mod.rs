@@ -52,6 +52,7 @@ use crate::{
         ingest::{Ingest, Ports},
         record::{
             self, Recorder, TapedChats, TapedClock, TapedDocuments, TapedEmbedder, TapedIndex, TapedMemory, TapedModel,
+            TapedQueue,
         },
         retrieval::{Judges, KnowledgeTool, Retrieval, search::Search},
     },
@@ -222,7 +223,7 @@ impl Node {
         let chat = Chat::new(
             ChatPorts {
                 chats: TapedChats::over(store.clone()),
-                queue: store.clone(),
+                queue: TapedQueue::over(store.clone()),
                 history: store.clone(),
                 memory: TapedMemory::over(store.clone()),
                 documents: read,

@@ -28,6 +28,9 @@ pub struct Head {
     pub request: TurnRequest,
     /// The model that answered.
     pub model: String,
+    /// Whether it had waited in line.
+    #[serde(default)]
+    pub waited: bool,
     /// When the turn began.
     pub began_at: Millis,
     /// How it ended.

@@ -1,6 +1,8 @@
 //! `kill -9`, and what the next start makes of it: here while an answer streams, in `points` at every named point of a
-//! turn, in `load` whenever.
+//! turn, in `line` while turns wait for it, in `load` whenever.
 
+#[cfg(feature = "failpoints")]
+mod line;
 mod load;
 #[cfg(feature = "failpoints")]
 mod points;

@@ -13,6 +13,7 @@
 
 mod asking;
 mod cli;
+mod clocks;
 mod contract;
 mod crash;
 mod crowd;

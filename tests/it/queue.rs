@@ -26,12 +26,14 @@ use crate::{
 on_both_engines! {
     twenty_at_once_are_refused_or_answered,
     twenty_at_once_are_answered_one_after_the_other,
+    whoever_stops_a_turn_may_go_on_at_once,
     twenty_that_interrupt_each_other_lose_no_message,
     a_waiting_turn_can_be_watched_and_says_how_long_it_waited,
     a_waiting_turn_is_stopped_and_leaves_nothing,
     a_waiting_turn_whose_watcher_leaves_is_stopped_only_where_it_was_asked_for,
     an_interrupting_turn_stops_the_running_one_and_goes_before_the_line,
     a_line_outlives_a_restart,
+    a_process_that_ends_holds_nobody_who_waits,
     a_full_line_takes_no_more,
     a_waiting_turn_needs_no_place_until_it_begins,
     equal_keys_are_one_turn_in_line,
@@ -103,6 +105,32 @@ async fn twenty_at_once_are_refused_or_answered(test: &mut TestStore) {
     said.sort();
     assert!(!said.is_empty());
     assert_eq!(said, answered);
+}
+
+async fn whoever_stops_a_turn_may_go_on_at_once(test: &mut TestStore) {
+    let (model, _gate) = held(1);
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let mut first = harness.submission("first");
+    first.request.on_disconnect = OnDisconnect::Cancel;
+    let mut first = harness.chat.start(first).await.unwrap();
+    while first.watch.next().await.unwrap().kind != "content" {}
+    let run = first.run;
+    let (reached, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    harness.faults.at("finish", 1, Fault::Hold { reached: Arc::clone(&reached), go: Arc::clone(&go) });
+    // A page that only aborts its fetch.
+    drop(first);
+    reached.notified().await;
+    // Its end is being written when the next message comes.
+    let next = send(&harness, "next", OnBusy::Reject);
+    let let_go = async {
+        tokio::task::yield_now().await;
+        go.notify_one();
+    };
+    let (next, ()) = tokio::join!(next, let_go);
+    let next = next.unwrap().finish().await.unwrap();
+    let stopped = harness.chat.run(harness.user.id, run).await.unwrap().result.unwrap();
+    assert_eq!((stopped.status, stopped.response.as_str()), (RunStatus::Stopped, "First"));
+    assert_eq!(next.parent_id, stopped.message_id);
 }
 
 async fn twenty_at_once_are_answered_one_after_the_other(test: &mut TestStore) {
@@ -233,6 +261,22 @@ async fn a_line_outlives_a_restart(test: &mut TestStore) {
         assert_eq!(log.last().unwrap()["message"]["status"], "completed");
     }
     assert_eq!(said(&restarted).await, ["first", "second", "third"]);
+}
+
+async fn a_process_that_ends_holds_nobody_who_waits(test: &mut TestStore) {
+    let (model, _gate) = held(1);
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let _first = holding(&harness).await;
+    let second = send(&harness, "second", OnBusy::Enqueue).await.unwrap();
+    let (run, watch) = (second.run, second.watch);
+    harness.chat.shutdown(Duration::ZERO).await;
+    let seen: Vec<_> = watch.map(|frame| plain(&frame)).collect().await;
+    assert_eq!(kinds(&seen), ["rag_step"], "cut, not ended");
+    let next = harness.restarted().await;
+    let log = next.log(run).await;
+    assert_eq!(log[..1], seen);
+    assert_eq!(log.last().unwrap()["message"]["status"], "completed");
+    assert_eq!(said(&next).await, ["first", "second"]);
 }
 
 async fn a_full_line_takes_no_more(test: &mut TestStore) {

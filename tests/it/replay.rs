@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use askback::{
     domain::{
+        chat::OnBusy,
         error::ModelError,
         id::RunId,
         recording::{RecordingStore, Replay},
@@ -14,6 +15,7 @@ use askback::{
 };
 use futures::StreamExt;
 use serde_json::json;
+use tokio::sync::Notify;
 
 use crate::{
     contract::store::on_both_engines,
@@ -38,6 +40,7 @@ on_both_engines! {
     what_was_stopped_is_not_played,
     other_answers_and_more_of_one_are_played,
     parts_side_by_side_come_to_the_same,
+    turns_that_waited_in_line_come_to_the_same,
     what_was_asked_otherwise_is_told,
     live_the_models_answer_again_and_nothing_is_written,
 }
@@ -232,6 +235,43 @@ async fn parts_side_by_side_come_to_the_same(test: &mut TestStore) {
     let result = harness.ask(query).await;
     assert_eq!(result.rag_trace.unwrap().complexity.as_deref(), Some("complex"));
     assert_equal(&harness, result.run_id).await;
+}
+
+async fn turns_that_waited_in_line_come_to_the_same(test: &mut TestStore) {
+    let gate = Arc::new(Notify::new());
+    let holds = vec![Say::Text("So far".into()), Say::WaitFor(Arc::clone(&gate)), Say::Text(".".into())];
+    let replies = [says(&["Root."]), holds, search("warranty"), says(&["24 months [1]."]), says(&["Root again."])];
+    let harness = scripted(test, ScriptedModel::new(replies), Keeping::default()).await;
+    let root = harness.ask("Wurzel?").await;
+    let mut first = harness.start("first").await.unwrap();
+    while first.watch.next().await.unwrap().kind != "content" {}
+    let mut asks = harness.submission("How long is the warranty?");
+    asks.request.on_busy = OnBusy::Enqueue;
+    let mut again = harness.submission("");
+    again.request.on_busy = OnBusy::Enqueue;
+    again.request.kind = RunKind::Regenerate(root.message_id.unwrap());
+    let asks = harness.chat.start(asks).await.unwrap();
+    let again = harness.chat.start(again).await.unwrap();
+    harness.clock.forward(Duration::from_secs(3));
+    gate.notify_one();
+    let first = first.finish().await.unwrap();
+    let waited = [asks.finish().await.unwrap(), again.finish().await.unwrap()];
+    assert_eq!(waited.each_ref().map(|result| result.response.as_str()), ["24 months [1].", "Root again."]);
+    for run in [first.run_id, waited[0].run_id, waited[1].run_id] {
+        assert_equal(&harness, run).await;
+    }
+    let before = harness.history().await;
+    let recording = harness.store.recording(waited[0].run_id).await.unwrap().unwrap();
+    assert!(recording.head.waited);
+    // It is told apart from one that came to something else.
+    let mut other = recording.clone();
+    let last = other.replies.iter_mut().rfind(|reply| reply.port == "chat_model").unwrap();
+    last.body = String::from_utf8(last.body.clone()).unwrap().replace("24 months", "Two years").into_bytes();
+    assert_eq!(harness.store.forget(Millis(i64::MAX), 9).await, Ok(4));
+    harness.store.keep(&other, Millis(i64::MAX)).await.unwrap();
+    let replay = harness.chat.replay(waited[0].run_id, false).await.unwrap();
+    assert_eq!(replay.answer, ["- 24 months [1].", "+ Two years [1]."]);
+    assert_eq!(harness.history().await, before, "nothing of it reaches the conversation");
 }
 
 async fn what_was_asked_otherwise_is_told(test: &mut TestStore) {

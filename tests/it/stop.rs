@@ -1,7 +1,8 @@
-//! SIGTERM to the real binary while answers stream.
+//! SIGTERM to the real binary while two hundred answers stream.
 
 use std::time::Duration;
 
+use futures::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -10,6 +11,9 @@ use crate::support::{
     home::Home,
     process::Server,
 };
+
+/// Turns whose model hangs.
+const CROWD: usize = 200;
 
 /// The stream of a turn, from the piece of its answer on.
 async fn stream(server: &Server, token: &str, session: &str) -> reqwest::Response {
@@ -27,17 +31,19 @@ async fn stream(server: &Server, token: &str, session: &str) -> reqwest::Respons
 async fn streams_end_or_are_told_and_nothing_new_begins() {
     let home = Home::sqlite();
     let ends = Reply::says(&["So ", "far ", "and ", "no ", "further."]).slowly(Duration::from_millis(50));
-    let hangs = Reply::says_and_hangs(&["So far"]);
-    let llm = FakeOpenAi::start(vec![hangs.clone(), hangs, ends]).await;
+    let mut script = vec![Reply::says_and_hangs(&["So far"]); CROWD];
+    script.push(ends);
+    let llm = FakeOpenAi::start(script).await;
     let model = [
         ("ASKBACK_LLM_BASE_URL", llm.base_url.as_str()),
         ("ASKBACK_MODEL", "scripted"),
-        ("ASKBACK_SHUTDOWN_SECONDS", "4"),
+        ("ASKBACK_SHUTDOWN_SECONDS", "12"),
     ];
     let server = home.start(&model).await;
     let anna = server.register("anna").await;
-    let hanging = [stream(&server, &anna, "s1").await, stream(&server, &anna, "s2").await];
-    let ending = stream(&server, &anna, "s3").await;
+    let names: Vec<String> = (0..CROWD).map(|no| format!("s{no}")).collect();
+    let hanging = join_all(names.iter().map(|name| stream(&server, &anna, name))).await;
+    let ending = stream(&server, &anna, "ends").await;
 
     server.ask_to_end().await;
     let ready = loop {
@@ -61,7 +67,11 @@ async fn streams_end_or_are_told_and_nothing_new_begins() {
     assert_eq!(server.end().await.code(), Some(0));
 
     let server = home.start(&[]).await;
-    let session = server.get(&anna, "/sessions/s1").await;
-    assert_eq!(session["messages"][1]["status"], "interrupted");
-    assert_eq!(server.get(&anna, "/sessions/s3").await["messages"][1]["content"], "So far and no further.");
+    for name in names {
+        let session = server.get(&anna, &format!("/sessions/{name}")).await;
+        let answer = &session["messages"][1];
+        assert_eq!((&answer["content"], &answer["status"]), (&json!("So far"), &json!("interrupted")), "{name}");
+        assert_eq!(session["active_run_id"], Value::Null);
+    }
+    assert_eq!(server.get(&anna, "/sessions/ends").await["messages"][1]["content"], "So far and no further.");
 }

@@ -30,6 +30,14 @@ impl Tx {
         .map_err(failed)
     }
 
+    /// The time that leases go by: the server's where several processes share one, for their clocks differ; else `clock`.
+    pub(super) async fn now(&mut self, clock: Millis) -> Result<Millis, StoreError> {
+        match self {
+            Self::Sqlite(_) => Ok(clock),
+            Self::Postgres(_) => Sql::new(SERVER_TIME).one::<(Millis,)>(self).await.map(|(now,)| now),
+        }
+    }
+
     /// Undoes it.
     pub(super) async fn rollback(self) -> Result<(), StoreError> {
         match self {
@@ -39,6 +47,8 @@ impl Tx {
         .map_err(failed)
     }
 }
+
+const SERVER_TIME: &str = "select cast(extract(epoch from clock_timestamp()) * 1000 as bigint)";
 
 /// Decodes rows of both engines.
 pub(super) trait Row: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}

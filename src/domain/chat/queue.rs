@@ -39,6 +39,9 @@ pub struct Head {
     pub session: SessionId,
     /// Whose it is.
     pub user: UserId,
+    /// Whether it is to be stopped instead of started: someone said so, or it was to be cancelled when nobody watches
+    /// it, and the process where it was watched is dead.
+    pub is_to_stop: bool,
 }
 
 /// What a waiting run is started with.
@@ -93,8 +96,9 @@ pub trait QueueStore: Send + Sync {
     /// Puts a run in line in a busy session, with the first frames of its log. `Idle` when the session is free,
     /// `QueueFull` and `Overloaded` at the bounds.
     async fn enqueue(&self, accept: &Accept, first: &FrameBatch, bounds: QueueBounds) -> Result<Enqueued, Refused>;
-    /// The next runs of sessions in which nothing runs, of one session or of all; at most `limit`, oldest first.
-    async fn heads(&self, session: Option<SessionId>, limit: i64) -> Result<Vec<Head>, StoreError>;
+    /// The next runs of sessions in which nothing runs, of one session or of all; at most `limit`, oldest first. The
+    /// process `owner` asks, and does not count as dead.
+    async fn heads(&self, owner: &str, session: Option<SessionId>, limit: i64) -> Result<Vec<Head>, StoreError>;
     /// Starts the next run of a session in which nothing runs: claims the session and appends the messages. A refusal
     /// leaves it in line.
     async fn start(&self, start: &StartQueued) -> Result<Started, Refused>;

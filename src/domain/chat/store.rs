@@ -1,5 +1,7 @@
 //! The port that keeps conversations.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use super::{Accept, Accepted, Finish, Message, Refused, Session};
@@ -42,10 +44,11 @@ pub trait ChatStore: Send + Sync {
     /// Ends a run.
     async fn finish(&self, finish: &Finish) -> Result<(), StoreError>;
 
-    /// Tells that the process `id:boot` lives until `until`.
-    async fn beat_process(&self, id: &str, boot: &str, until: Millis) -> Result<(), StoreError>;
-    /// Running rows whose process is dead at `now`.
-    async fn orphans(&self, now: Millis) -> Result<Vec<Orphan>, StoreError>;
+    /// Tells that the process `id:boot` lives for `lease` from now, by the store's time: processes that share one need
+    /// not agree on theirs.
+    async fn beat_process(&self, id: &str, boot: &str, lease: Duration) -> Result<(), StoreError>;
+    /// Running rows whose process is dead, by the same time.
+    async fn orphans(&self) -> Result<Vec<Orphan>, StoreError>;
 
     /// A run of `user`.
     async fn run(&self, user: UserId, run: RunId) -> Result<Run, StoreError>;

@@ -108,6 +108,17 @@ impl LiveRun {
         self.stop.cancel();
     }
 
+    /// Whether somebody asked it to stop.
+    pub(super) fn is_to_stop(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
+    /// Waits until nothing more will come.
+    pub(super) async fn ended(&self) {
+        // The sender lives in `self`, so waiting cannot fail.
+        let _ = self.marks().wait_for(|mark| mark.ended).await;
+    }
+
     /// Waits until the run is to stop.
     pub(super) async fn stopped(&self) -> StopReason {
         self.stop.cancelled().await;

@@ -24,6 +24,7 @@ mod resume;
 mod runs;
 mod seam;
 mod sessions;
+mod stored;
 mod title;
 mod transcript;
 mod turn;
@@ -276,7 +277,11 @@ impl Chat {
         let (reply, accepted) = oneshot::channel();
         let opening = self.opening(&submission);
         let turn = Arc::clone(&self.inner).turn(submission, reply, permit);
-        self.inner.tasks.spawn(self.inner.ports.recorder.clone().turn(opening, turn));
+        let turn = async move {
+            turn.await;
+            (Some(opening), ())
+        };
+        self.inner.tasks.spawn(self.inner.ports.recorder.clone().turn(turn));
         // The sender is dropped without an answer only when accepting panicked.
         accepted.await.unwrap_or(Err(StartError::Internal))
     }
@@ -289,6 +294,7 @@ impl Chat {
             session_name: submission.session_name.clone(),
             model: request.model.clone().unwrap_or_else(|| self.inner.ports.chat_model.name().to_owned()),
             request,
+            waited: false,
         }
     }
 

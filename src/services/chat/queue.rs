@@ -15,18 +15,22 @@ use super::{
     finish::terminal,
     frame::Frame,
     labels,
+    live::LiveRun,
+    stored::lines,
     turn::{Scene, TurnId},
-    watch::lines,
 };
-use crate::domain::{
-    chat::{Accept, EndQueued, Head, OnDisconnect, Refused, StartQueued, Timings, TurnResult},
-    error::StoreError,
-    event::{Step, TurnEvent},
-    id::{MessageId, RunId, SessionId},
-    model::Usage,
-    problem::Problem,
-    run::{FrameBatch, Run, RunStatus},
-    time::Millis,
+use crate::{
+    domain::{
+        chat::{Accept, EndQueued, Head, OnDisconnect, Refused, StartQueued, Timings, TurnResult},
+        error::StoreError,
+        event::{Step, TurnEvent},
+        id::{MessageId, RunId, SessionId},
+        model::Usage,
+        problem::Problem,
+        run::{FrameBatch, Run, RunStatus},
+        time::Millis,
+    },
+    services::record::Opening,
 };
 
 /// Sessions that one look for waiting runs takes up.
@@ -59,7 +63,7 @@ impl Inner {
 
     /// Starts the next runs of all sessions in which nothing runs.
     pub(super) async fn sweep(self: &Arc<Self>) {
-        match self.ports.queue.heads(None, SWEEP).await {
+        match self.ports.queue.heads(&self.owner, None, SWEEP).await {
             Ok(heads) => heads.into_iter().for_each(|head| self.hand_over(head.session)),
             Err(error) => tracing::warn!(%error, "waiting turns could not be looked for"),
         }
@@ -74,9 +78,9 @@ impl Inner {
     }
 
     async fn next_of(self: Arc<Self>, session: SessionId) {
-        let starting = Starting { inner: &self, session };
+        let mut starting = Some(Starting { inner: &self, session });
         for _ in 0..REFUSALS {
-            let head = match self.ports.queue.heads(Some(session), 1).await {
+            let head = match self.ports.queue.heads(&self.owner, Some(session), 1).await {
                 Ok(heads) => heads.into_iter().next(),
                 Err(error) => {
                     tracing::warn!(%error, "the next turn of a session could not be read");
@@ -84,24 +88,60 @@ impl Inner {
                 }
             };
             let Some(head) = head else { return };
+            if head.is_to_stop {
+                self.end_head(&head, None).await;
+                continue;
+            }
             let place = tokio::time::timeout(PATIENCE, Arc::clone(&self.admission).acquire_owned()).await;
             let Ok(Ok(permit)) = place else { return };
             if self.tasks.is_closed() {
                 return;
             }
-            match self.start_queued(&head).await {
-                Ok((scene, log)) => {
-                    drop(starting);
-                    return self.run_queued(scene, log, permit).await;
-                }
+            match self.run_head(&head, permit, |_| drop(starting.take())).await {
+                Ok(()) => return,
                 // Another process was faster, it was stopped, or the store is away.
                 Err(Refused::Store(error)) => {
                     tracing::debug!(run_id = %head.run, %error, "a waiting turn was not started");
                     return;
                 }
-                Err(refused) => self.refuse_queued(&head, &refused).await,
+                Err(refused) => self.end_head(&head, Some(problem(&refused))).await,
             }
         }
+    }
+
+    /// Starts a run that waited, and works on it to its end. `entered` gets it as soon as it is at work here.
+    pub(super) async fn run_head(
+        self: &Arc<Self>,
+        head: &Head,
+        permit: OwnedSemaphorePermit,
+        entered: impl FnOnce(&Arc<LiveRun>),
+    ) -> Result<(), Refused> {
+        let work = async {
+            let (scene, log) = match self.start_queued(head).await {
+                Ok(started) => started,
+                Err(refused) => return (None, Err(refused)),
+            };
+            let opening = Opening {
+                user: scene.user,
+                role: scene.role,
+                session_name: Some(scene.session_name.clone()),
+                request: scene.request.clone(),
+                model: scene.request.model.clone().unwrap_or_else(|| self.ports.chat_model.name().to_owned()),
+                waited: true,
+            };
+            let span = tracing::info_span!("turn", run_id = %scene.run, status = tracing::field::Empty);
+            async {
+                let started = Instant::now();
+                let (live, sink) = self.enter(&scene, log, started);
+                entered(&live);
+                self.waiting.changed(scene.run);
+                self.conduct(scene, live, sink, started, permit).await;
+            }
+            .instrument(span)
+            .await;
+            (Some(opening), Ok(()))
+        };
+        self.ports.recorder.clone().turn(Box::pin(work)).await
     }
 
     async fn start_queued(&self, head: &Head) -> Result<(Scene, Vec<Frame>), Refused> {
@@ -121,31 +161,21 @@ impl Inner {
         Ok((scene, started.log.into_iter().flat_map(lines).collect()))
     }
 
-    async fn run_queued(self: &Arc<Self>, scene: Scene, log: Vec<Frame>, permit: OwnedSemaphorePermit) {
-        let span = tracing::info_span!("turn", run_id = %scene.run, status = tracing::field::Empty);
-        async {
-            let started = Instant::now();
-            let (live, sink) = self.enter(&scene, log, started);
-            self.waiting.changed(scene.run);
-            self.conduct(scene, live, sink, started, permit).await;
-        }
-        .instrument(span)
-        .await;
-    }
-
-    /// Ends a run that cannot begin: what it was to start from is not there any more.
-    async fn refuse_queued(&self, head: &Head, refused: &Refused) {
+    /// Ends a run that does not begin: it is to be stopped, or what it was to start from is not there any more.
+    async fn end_head(&self, head: &Head, problem: Option<Problem>) {
         let ended = match self.ports.chats.run(head.user, head.run).await {
             Ok(run) => {
-                let mut problem = problem(refused);
-                problem.run_id = Some(run.id.to_string());
-                problem.session_id = Some(run.session_name.clone());
-                self.end_queued(&run, Some(problem)).await
+                let problem = problem.map(|problem| Problem {
+                    run_id: Some(run.id.to_string()),
+                    session_id: Some(run.session_name.clone()),
+                    ..problem
+                });
+                self.end_queued(&run, problem).await
             }
             Err(error) => Err(error),
         };
         if let Err(error) = ended {
-            tracing::warn!(run_id = %head.run, %error, "a waiting turn that cannot begin was not ended");
+            tracing::warn!(run_id = %head.run, %error, "a waiting turn that does not begin was not ended");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Ends the runs of processes that died: what they had said, as far as it was logged, stays.
 
-use super::{Chat, Inner, finish::failure, frame::Frame, watch::lines};
+use super::{Chat, Inner, finish::failure, frame::Frame, stored::lines};
 use crate::domain::{
     chat::{Finish, MessagePart},
     error::{StoreError, TurnError},
@@ -26,7 +26,7 @@ impl Chat {
 impl Inner {
     /// Ends the runs of dead processes. A failure is logged and tried again with a later beat.
     pub(super) async fn recover(&self) {
-        let orphans = match self.ports.chats.orphans(self.ports.clock.now()).await {
+        let orphans = match self.ports.chats.orphans().await {
             Ok(orphans) => orphans,
             Err(error) => {
                 tracing::warn!(%error, "runs of dead processes could not be looked for");

@@ -2,11 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{
-    Chat, Inner, Watch,
-    live::{LiveRun, StopReason},
-    watch::lines,
-};
+use super::{Chat, Inner, Watch, live::StopReason, stored::lines};
 use crate::domain::{
     chat::TurnResult,
     error::StoreError,
@@ -131,6 +127,7 @@ impl Chat {
             return self.run(user, run).await;
         }
         if asked.status == RunStatus::Queued {
+            fail::fail_point!("queue:stopping");
             match self.inner.end_queued(&asked, None).await {
                 Ok(()) => return self.run(user, run).await,
                 // It began meanwhile.
@@ -142,7 +139,7 @@ impl Chat {
         match live {
             Some(live) => {
                 live.stop(StopReason::User);
-                if tokio::time::timeout(STOP_PATIENCE, ended(&live)).await.is_err() {
+                if tokio::time::timeout(STOP_PATIENCE, live.ended()).await.is_err() {
                     tracing::warn!(run_id = %run, "a stopped run has not ended yet");
                 }
             }
@@ -162,11 +159,6 @@ impl Chat {
         }
         Ok(())
     }
-}
-
-async fn ended(live: &Arc<LiveRun>) {
-    // The sender lives in `live`, so waiting cannot fail.
-    let _ = live.marks().wait_for(|mark| mark.ended).await;
 }
 
 impl Inner {
@@ -195,8 +187,7 @@ impl Inner {
 
     /// Renews the lease of this process.
     pub(super) async fn beat(&self) {
-        let until = self.ports.clock.now() + LEASE;
-        if let Err(error) = self.ports.chats.beat_process(&self.config.node, &self.config.boot, until).await {
+        if let Err(error) = self.ports.chats.beat_process(&self.config.node, &self.config.boot, LEASE).await {
             tracing::warn!(%error, "the process could not say that it lives");
         }
     }

@@ -145,6 +145,8 @@ enum Entry {
 
 /// Tries of a turn that may wait: between two its session can become free, and busy again.
 const ENTRIES: usize = 8;
+/// How long a turn waits for one that is being stopped.
+const ENDING: Duration = Duration::from_secs(2);
 
 impl Inner {
     /// One turn from accept to end. The reply goes out as soon as it is accepted, put in line, or refused. Without a
@@ -203,6 +205,10 @@ impl Inner {
                 match self.ports.chats.accept(accept).await {
                     Ok(accepted) => return Entry::Accepted(Box::new(accepted), place),
                     Err(Refused::Busy(_)) if may_wait => permit = Some(place),
+                    Err(Refused::Busy(run)) if self.is_stopped_by_now(run).await => {
+                        permit = Some(place);
+                        continue;
+                    }
                     Err(refused) => {
                         if let Refused::Store(StoreError::Unavailable(_)) = &refused {
                             // It may have been committed all the same; then nobody else would end it.
@@ -222,6 +228,16 @@ impl Inner {
             }
         }
         Entry::Refused(super::overloaded())
+    }
+
+    /// Whether the run that holds a session was to stop, and has ended now: whoever stops it, or leaves it, may go on at
+    /// once.
+    async fn is_stopped_by_now(&self, run: RunId) -> bool {
+        let live = self.live().get(&run).cloned();
+        match live.filter(|live| live.is_to_stop()) {
+            Some(live) => tokio::time::timeout(ENDING, live.ended()).await.is_ok(),
+            None => false,
+        }
     }
 
     /// An accepted run is at work here from now on: it can be watched, and says so.

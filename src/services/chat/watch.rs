@@ -7,13 +7,13 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
 use futures::{Stream, StreamExt, stream::BoxStream};
 
 use super::{
     Inner,
     frame::Frame,
     live::{LiveRun, Watcher},
+    stored::StoredLog,
     turn::TurnId,
 };
 use crate::domain::{
@@ -22,13 +22,11 @@ use crate::domain::{
     event::TurnEvent,
     id::RunId,
     problem::Problem,
-    run::{FrameBatch, RunStatus},
+    run::RunStatus,
 };
 
 /// Frames that are taken out of a live log at once.
 const LIVE_PAGE: usize = 256;
-/// Batches that are read from the store at once.
-const STORED_PAGE: i64 = 64;
 /// How often the store is asked about a run that another process runs.
 const FOLLOW: Duration = Duration::from_millis(200);
 /// How often it is asked about a run that waits.
@@ -87,107 +85,60 @@ impl Inner {
     pub(super) fn follow(self: &Arc<Self>, id: TurnId, after: u64, cancels: bool) -> Watch {
         let (attendance, mut changed) = self.attend(id, cancels);
         let inner = Arc::clone(self);
-        let frames = async_stream::stream! {
+        let frames = async_stream::try_stream! {
             let _attendance = attendance;
-            let chats = inner.ports.chats.as_ref();
-            let TurnId { run, user } = id;
-            let mut seen = after;
+            let mut log = StoredLog::new(Arc::clone(&inner), after);
             loop {
                 changed.mark_unchanged();
                 if let Some(live) = inner.live_of(id) {
-                    let mut watch = Watch::live(&live, seen);
+                    let mut watch = Watch::live(&live, log.seen());
                     while let Some(frame) = watch.next().await {
                         yield frame;
                     }
-                    return;
+                    break;
                 }
                 // Read before the frames: if it had ended by then, no frame can be missing behind them.
-                let state = match chats.run(user, run).await {
-                    Ok(state) => state,
-                    Err(error) => return cut(run, &error),
-                };
-                let has_ended = state.status.is_terminal();
-                // Seen before a power failure took it: nothing of the log is new but its end.
-                let mut is_bridged = has_ended && seen > state.last_seq;
-                if is_bridged {
-                    match inner.snapshot(&state, state.last_seq.saturating_sub(1)).await {
-                        Ok(snapshot) => yield snapshot,
-                        Err(error) => return cut(run, &error),
-                    }
-                    seen = state.last_seq.saturating_sub(1);
+                let run = inner.ports.chats.run(id.user, id.run).await?;
+                if let Some(snapshot) = log.replace_lost(&run).await? {
+                    yield snapshot;
                 }
-                loop {
-                    let batches = match chats.frames(run, seen, STORED_PAGE).await {
-                        Ok(batches) => batches,
-                        Err(error) => return cut(run, &error),
-                    };
-                    let before = seen;
-                    for frame in batches.into_iter().flat_map(lines) {
-                        if frame.seq <= seen {
-                            continue;
-                        }
-                        if has_ended && frame.seq > seen + 1 && !is_bridged {
-                            is_bridged = true;
-                            match inner.snapshot(&state, frame.seq - 1).await {
-                                Ok(snapshot) => yield snapshot,
-                                Err(error) => return cut(run, &error),
-                            }
-                        }
-                        seen = frame.seq;
-                        // The snapshot holds the whole text.
-                        if !(is_bridged && frame.is_text()) {
-                            yield frame;
-                        }
-                    }
-                    if seen == before {
-                        break;
+                while let Some(page) = log.page(&run).await? {
+                    for frame in page {
+                        yield frame;
                     }
                 }
-                if has_ended && seen < state.last_seq && state.log_from <= state.last_seq {
-                    if seen + 1 < state.last_seq && !is_bridged {
-                        match inner.snapshot(&state, state.last_seq - 1).await {
-                            Ok(snapshot) => yield snapshot,
-                            Err(error) => return cut(run, &error),
-                        }
-                    }
-                    match inner.last_frame(&state).await {
-                        Ok(Some(last)) => yield last,
-                        Ok(None) => {}
-                        Err(error) => return cut(run, &error),
-                    }
+                for frame in log.end(&run).await? {
+                    yield frame;
                 }
-                let pause = match state.status {
-                    RunStatus::Queued => AWAIT,
-                    RunStatus::Running => FOLLOW,
-                    RunStatus::Completed
-                    | RunStatus::AwaitingInput
-                    | RunStatus::Stopped
-                    | RunStatus::Failed
-                    | RunStatus::Interrupted => return,
-                };
-                // What happens here is told; the rest is asked for.
-                let _ = tokio::time::timeout(pause, changed.changed()).await;
+                let Some(pause) = pause(run.status) else { break };
+                // What happens here is told; the rest is asked for. A process that ends holds nobody: the rest can be
+                // had from the next one.
+                let told = tokio::time::timeout(pause, changed.changed());
+                if inner.closing.run_until_cancelled(told).await.is_none() {
+                    break;
+                }
             }
         };
-        Watch { frames: frames.boxed(), _watcher: None }
+        let told = move |frame: Result<Frame, StoreError>| {
+            let cut =
+                |error: &StoreError| tracing::warn!(run_id = %id.run, %error, "a run cannot be watched any further");
+            std::future::ready(frame.inspect_err(cut).ok())
+        };
+        Watch { frames: frames.filter_map(told).boxed(), _watcher: None }
     }
 }
 
-fn cut(run: RunId, error: &StoreError) {
-    tracing::warn!(run_id = %run, %error, "a run cannot be watched any further");
-}
-
-/// The frames of a batch.
-pub(super) fn lines(batch: FrameBatch) -> Vec<Frame> {
-    let whole = Bytes::from(batch.lines);
-    let mut frames = Vec::new();
-    let mut start = 0;
-    for seq in batch.first_seq..=batch.last_seq {
-        let Some(length) = whole[start..].iter().position(|&byte| byte == b'\n') else { break };
-        frames.extend(Frame::read(seq, whole.slice(start..start + length)));
-        start += length + 1;
+/// How long to wait before the store is asked again; none when the run has ended.
+const fn pause(status: RunStatus) -> Option<Duration> {
+    match status {
+        RunStatus::Queued => Some(AWAIT),
+        RunStatus::Running => Some(FOLLOW),
+        RunStatus::Completed
+        | RunStatus::AwaitingInput
+        | RunStatus::Stopped
+        | RunStatus::Failed
+        | RunStatus::Interrupted => None,
     }
-    frames
 }
 
 /// A turn that was accepted, and how it goes on.

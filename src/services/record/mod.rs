@@ -9,6 +9,7 @@
 //! written.
 
 mod documents;
+mod line;
 mod model;
 mod recorder;
 mod search;
@@ -24,6 +25,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use self::tape::Turned;
 pub use self::{
     documents::TapedDocuments,
+    line::TapedQueue,
     model::TapedModel,
     recorder::{Keeping, Opening, Recorder, Shelf, tend},
     search::{TapedEmbedder, TapedIndex, TapedReranker},

@@ -53,6 +53,8 @@ pub struct Opening {
     pub request: TurnRequest,
     /// The model that is to answer.
     pub model: String,
+    /// Whether it waited in line.
+    pub waited: bool,
 }
 
 /// See the module. Cheap to clone.
@@ -87,17 +89,21 @@ impl Recorder {
         Self::Store(Shelf { recordings, chats, clock, keeping, places: Arc::new(Semaphore::new(PLACES)) })
     }
 
-    /// Does the work of a turn with its tape. What was recorded is kept when the turn is over and everyone has been told.
-    pub async fn turn(self, opening: Opening, work: impl Future<Output = ()>) {
+    /// Does the work of a turn with its tape; it gives what the turn began with, if it began. What was recorded is kept
+    /// when the turn is over and everyone has been told.
+    pub async fn turn<T>(self, work: impl Future<Output = (Option<Opening>, T)>) -> T {
         match self {
             Self::Store(shelf) if shelf.keeping.records => {
                 let tape = Tape::recording(shelf.keeping.limit);
                 let began_at = shelf.clock.now();
-                TAPE.scope(Arc::clone(&tape), work).await;
-                shelf.keep(opening, began_at, &tape).await;
+                let (opening, value) = TAPE.scope(Arc::clone(&tape), work).await;
+                if let Some(opening) = opening {
+                    shelf.keep(opening, began_at, &tape).await;
+                }
+                value
             }
-            Self::Store(_) => work.await,
-            Self::Playing(tape) => TAPE.scope(tape, work).await,
+            Self::Store(_) => work.await.1,
+            Self::Playing(tape) => TAPE.scope(tape, work).await.1,
         }
     }
 
@@ -134,9 +140,10 @@ impl Shelf {
         let kept = async {
             let frames = self.frames(run).await?;
             let is_complete = notes.is_complete() && frames.is_some();
-            let Opening { user, role, session_name, request, model } = opening;
+            let Opening { user, role, session_name, request, model, waited } = opening;
             let v = Head::VERSION;
-            let head = Head { v, user, role, session_name, request, model, began_at, status, error_code, is_complete };
+            let head =
+                Head { v, user, role, session_name, request, model, waited, began_at, status, error_code, is_complete };
             let (frames, replies) =
                 if is_complete { (frames.unwrap_or_default(), notes.replies()) } else { Default::default() };
             let recording = Recording { run, head, frames, replies };

@@ -1,5 +1,7 @@
 //! Where a turn is played: a store in which it may begin and end, and that keeps nothing.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use crate::domain::{
@@ -34,11 +36,11 @@ impl ChatStore for Stage {
         Ok(())
     }
 
-    async fn beat_process(&self, _: &str, _: &str, _: Millis) -> Result<(), StoreError> {
+    async fn beat_process(&self, _: &str, _: &str, _: Duration) -> Result<(), StoreError> {
         Ok(())
     }
 
-    async fn orphans(&self, _: Millis) -> Result<Vec<Orphan>, StoreError> {
+    async fn orphans(&self) -> Result<Vec<Orphan>, StoreError> {
         Ok(Vec::new())
     }
 
@@ -139,7 +141,7 @@ impl QueueStore for Stage {
         Err(Refused::Idle)
     }
 
-    async fn heads(&self, _: Option<SessionId>, _: i64) -> Result<Vec<Head>, StoreError> {
+    async fn heads(&self, _: &str, _: Option<SessionId>, _: i64) -> Result<Vec<Head>, StoreError> {
         Ok(Vec::new())
     }
 

@@ -1,6 +1,6 @@
 //! The conversation and the clock, recorded.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
@@ -57,12 +57,12 @@ impl ChatStore for TapedChats {
         Ok(())
     }
 
-    async fn beat_process(&self, id: &str, boot: &str, until: Millis) -> Result<(), StoreError> {
-        self.0.beat_process(id, boot, until).await
+    async fn beat_process(&self, id: &str, boot: &str, lease: Duration) -> Result<(), StoreError> {
+        self.0.beat_process(id, boot, lease).await
     }
 
-    async fn orphans(&self, now: Millis) -> Result<Vec<Orphan>, StoreError> {
-        self.0.orphans(now).await
+    async fn orphans(&self) -> Result<Vec<Orphan>, StoreError> {
+        self.0.orphans().await
     }
 
     async fn run(&self, user: UserId, run: RunId) -> Result<Run, StoreError> {

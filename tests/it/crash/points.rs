@@ -58,10 +58,16 @@ const TURN: [&str; 43] = [
 /// Points that a start passes when it ends what a dead process left.
 const RECOVERY: [&str; 2] = ["recover:before", "recover:after"];
 
-/// Points of other work, those of a turn that waits in line, which this talk's turns never do, and `write:after-commit`,
-/// which is as `write:before-commit` for a turn.
-const OTHER: [&str; 5] =
-    ["publish:before-commit", "publish:after-commit", "queue:told", "queue:started", "write:after-commit"];
+/// Points of other work, those of a turn that waits in line, which this talk's turns never do (see `line`), and
+/// `write:after-commit`, which is as `write:before-commit` for a turn.
+const OTHER: [&str; 6] = [
+    "publish:before-commit",
+    "publish:after-commit",
+    "queue:told",
+    "queue:started",
+    "queue:stopping",
+    "write:after-commit",
+];
 
 /// Who answers.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -6,5 +6,7 @@ mod chat;
 mod document;
 mod documents;
 mod privacy;
+mod runs;
 mod server;
 mod sessions;
+mod silence;

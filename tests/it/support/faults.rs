@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use askback::domain::{
@@ -210,14 +211,14 @@ impl ChatStore for FaultyChats {
         self.faults.write("finish", self.inner.finish(finish)).await
     }
 
-    async fn beat_process(&self, id: &str, boot: &str, until: Millis) -> Result<(), StoreError> {
+    async fn beat_process(&self, id: &str, boot: &str, lease: Duration) -> Result<(), StoreError> {
         self.faults.store("beat_process").await?;
-        self.inner.beat_process(id, boot, until).await
+        self.inner.beat_process(id, boot, lease).await
     }
 
-    async fn orphans(&self, now: Millis) -> Result<Vec<Orphan>, StoreError> {
+    async fn orphans(&self) -> Result<Vec<Orphan>, StoreError> {
         self.faults.store("orphans").await?;
-        self.inner.orphans(now).await
+        self.inner.orphans().await
     }
 
     async fn run(&self, user: UserId, run: RunId) -> Result<Run, StoreError> {
@@ -293,9 +294,9 @@ impl QueueStore for FaultyQueue {
         self.faults.write("enqueue", self.inner.enqueue(accept, first, bounds)).await
     }
 
-    async fn heads(&self, session: Option<SessionId>, limit: i64) -> Result<Vec<Head>, StoreError> {
+    async fn heads(&self, owner: &str, session: Option<SessionId>, limit: i64) -> Result<Vec<Head>, StoreError> {
         self.faults.store("heads").await?;
-        self.inner.heads(session, limit).await
+        self.inner.heads(owner, session, limit).await
     }
 
     async fn start(&self, start: &StartQueued) -> Result<Started, Refused> {

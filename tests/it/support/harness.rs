@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use askback::{
-    adapters::storage::Storage,
+    adapters::storage::{Options, Storage},
     domain::{
         chat::{ChatStore, HitlReply, TurnRequest, TurnResult},
         error::ToolError,
@@ -21,7 +21,9 @@ use askback::{
     services::{
         agent::registry::Registry,
         chat::{Chat, ChatConfig, ChatPorts, Frame, StartError, Submission, Turn},
-        record::{Keeping, Recorder, TapedChats, TapedClock, TapedDocuments, TapedMemory, TapedModel, TapedTool},
+        record::{
+            Keeping, Recorder, TapedChats, TapedClock, TapedDocuments, TapedMemory, TapedModel, TapedQueue, TapedTool,
+        },
         retrieval::{KnowledgeTool, Retrieval},
     },
 };
@@ -345,7 +347,7 @@ impl Harness {
         change(&mut config);
         let ports = ChatPorts {
             chats: TapedChats::over(Arc::new(FaultyChats { inner: Arc::new(store.clone()), faults: faults.clone() })),
-            queue: Arc::new(FaultyQueue { inner: Arc::new(store.clone()), faults: faults.clone() }),
+            queue: TapedQueue::over(Arc::new(FaultyQueue { inner: Arc::new(store.clone()), faults: faults.clone() })),
             history: Arc::new(store.clone()),
             memory: TapedMemory::over(Arc::new(store.clone())),
             documents: TapedDocuments::over(Arc::new(store.clone())),
@@ -414,6 +416,13 @@ impl Harness {
     /// Another process over the same data, at the same time.
     pub fn beside(&self) -> Self {
         Self::over(self.parts(), "boot1", |config| config.node = "other".into())
+    }
+
+    /// The same on a machine with a clock of its own.
+    pub async fn beside_with(&self, test: &TestStore, clock: Arc<TestClock>) -> Self {
+        let store = Storage::open(Options { engine: test.engine.clone(), clock: as_port(&clock) }).await.unwrap();
+        let parts = Parts { store, clock, faults: Faults::default(), ..self.parts() };
+        Self::over(parts, "boot1", |config| config.node = "other".into())
     }
 
     /// The session that the next turns are in; `s1` until [`move_to`](Self::move_to).

@@ -19,10 +19,12 @@ mod search;
 mod sessions;
 mod tree;
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use self::search::Terms;
-use super::{Storage, writer::Kind};
+use super::{Storage, sql::Tx, writer::Kind};
 use crate::domain::{
     chat::{Accept, Accepted, ChatStore, Finish, HitlMove, Message, Refused, Session},
     error::StoreError,
@@ -49,13 +51,19 @@ impl ChatStore for Storage {
         self.write(Kind::FINISH, move |tx| Box::pin(async move { finish::finish(tx, finish, &terms).await })).await
     }
 
-    async fn beat_process(&self, id: &str, boot: &str, until: Millis) -> Result<(), StoreError> {
-        let (id, boot) = (id.to_owned(), boot.to_owned());
-        self.write(Kind::OTHER, move |tx| Box::pin(async move { runs::beat_process(tx, id, boot, until).await })).await
+    async fn beat_process(&self, id: &str, boot: &str, lease: Duration) -> Result<(), StoreError> {
+        let (id, boot, clock) = (id.to_owned(), boot.to_owned(), self.now());
+        let beat = async move |tx: &mut Tx| {
+            let until = tx.now(clock).await? + lease;
+            runs::beat_process(tx, id, boot, until).await
+        };
+        self.write(Kind::OTHER, move |tx| Box::pin(beat(tx))).await
     }
 
-    async fn orphans(&self, now: Millis) -> Result<Vec<Orphan>, StoreError> {
-        runs::orphans(&mut self.read().await?, now).await
+    async fn orphans(&self) -> Result<Vec<Orphan>, StoreError> {
+        let mut tx = self.read().await?;
+        let now = tx.now(self.now()).await?;
+        runs::orphans(&mut tx, now).await
     }
 
     async fn run(&self, user: UserId, run: RunId) -> Result<Run, StoreError> {

@@ -34,8 +34,10 @@ impl QueueStore for Storage {
         self.write(Kind::ACCEPT, move |tx| Box::pin(async move { enqueue(tx, &accept, first, bounds).await })).await
     }
 
-    async fn heads(&self, session: Option<SessionId>, limit: i64) -> Result<Vec<Head>, StoreError> {
-        heads(&mut self.read().await?, session, limit).await
+    async fn heads(&self, owner: &str, session: Option<SessionId>, limit: i64) -> Result<Vec<Head>, StoreError> {
+        let mut tx = self.read().await?;
+        let now = tx.now(self.now()).await?;
+        heads(&mut tx, owner, session, limit, now).await
     }
 
     async fn start(&self, start: &StartQueued) -> Result<Started, Refused> {
@@ -60,8 +62,9 @@ const WAITING: &str = "select queued from sessions where owner_id = $1 and name 
 const WAITING_IN_ALL: &str = "select count(*) from runs where status = 'queued'";
 
 const ENQUEUE: &str = "
-insert into runs (id, session_id, user_id, kind, status, request, human_id, on_disconnect, created_at, interrupts, queue_no)
-select $1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, coalesce(max(r.queue_no), 0) + 1
+insert into runs (id, session_id, user_id, kind, status, request, human_id, on_disconnect, created_at, interrupts, owner,
+                  queue_no)
+select $1, $2, $3, $4, 'queued', $5, $6, $7, $8, $9, $10, coalesce(max(r.queue_no), 0) + 1
 from runs r where r.session_id = $2 and r.status = 'queued'";
 
 async fn enqueue(tx: &mut Tx, accept: &Accept, first: FrameBatch, bounds: QueueBounds) -> Result<Enqueued, Refused> {
@@ -107,6 +110,7 @@ async fn enqueue(tx: &mut Tx, accept: &Accept, first: FrameBatch, bounds: QueueB
         .bind(Word(accept.request.on_disconnect))
         .bind(accept.now)
         .bind(interrupts)
+        .bind(accept.owner.as_str())
         .run(tx)
         .await?;
     log::append_first(tx, first).await?;
@@ -128,26 +132,44 @@ struct HeadRow {
     id: RunId,
     session_id: SessionId,
     user_id: UserId,
+    is_to_stop: bool,
 }
 
+// While it waits, its owner is the process that put it in line, where whoever asked for it watches it.
 const HEADS: &str = "
-select r.id, r.session_id, r.user_id from runs r join sessions s on s.id = r.session_id
+select r.id, r.session_id, r.user_id,
+       r.stop_requested_at is not null or (r.on_disconnect = 'cancel' and coalesce(r.owner, '') <> $3 and not exists (
+         select 1 from processes p where p.id || ':' || p.boot = r.owner and p.lease_until > $2)) as is_to_stop
+from runs r join sessions s on s.id = r.session_id
 where r.status = 'queued' and s.running_run is null and not exists (
   select 1 from runs b where b.session_id = r.session_id and b.status = 'queued'
      and (b.interrupts > r.interrupts or (b.interrupts = r.interrupts and b.queue_no < r.queue_no)))
 order by r.created_at, r.id limit $1";
 
 const HEAD: &str = "
-select r.id, r.session_id, r.user_id from runs r join sessions s on s.id = r.session_id
-where r.session_id = $2 and r.status = 'queued' and s.running_run is null
+select r.id, r.session_id, r.user_id,
+       r.stop_requested_at is not null or (r.on_disconnect = 'cancel' and coalesce(r.owner, '') <> $3 and not exists (
+         select 1 from processes p where p.id || ':' || p.boot = r.owner and p.lease_until > $2)) as is_to_stop
+from runs r join sessions s on s.id = r.session_id
+where r.session_id = $4 and r.status = 'queued' and s.running_run is null
 order by r.interrupts desc, r.queue_no limit $1";
 
-async fn heads(tx: &mut Tx, session: Option<SessionId>, limit: i64) -> Result<Vec<Head>, StoreError> {
+async fn heads(
+    tx: &mut Tx,
+    owner: &str,
+    session: Option<SessionId>,
+    limit: i64,
+    now: Millis,
+) -> Result<Vec<Head>, StoreError> {
     let rows = match session {
-        Some(session) => Sql::new(HEAD).bind(limit.min(1)).bind(session).all::<HeadRow>(tx).await?,
-        None => Sql::new(HEADS).bind(limit).all::<HeadRow>(tx).await?,
+        Some(session) => {
+            Sql::new(HEAD).bind(limit.min(1)).bind(now).bind(owner).bind(session).all::<HeadRow>(tx).await?
+        }
+        None => Sql::new(HEADS).bind(limit).bind(now).bind(owner).all::<HeadRow>(tx).await?,
     };
-    Ok(rows.into_iter().map(|row| Head { run: row.id, session: row.session_id, user: row.user_id }).collect())
+    let head =
+        |row: HeadRow| Head { run: row.id, session: row.session_id, user: row.user_id, is_to_stop: row.is_to_stop };
+    Ok(rows.into_iter().map(head).collect())
 }
 
 const COUNT_OUT: &str = "
@@ -176,7 +198,7 @@ where id = $1
 returning id, next_ord - $3 as ord, active_leaf, title, message_count, created_at";
 
 async fn start(tx: &mut Tx, start: &StartQueued) -> Result<Started, Refused> {
-    let Head { run, session, user } = start.head;
+    let Head { run, session, user, .. } = start.head;
     let taken = || Refused::Store(StoreError::Conflict("another run of the session is next"));
     let counted = Sql::new(COUNT_OUT).bind(session).bind(start.now).maybe::<(String,)>(tx).await?;
     let (session_name,) = counted.ok_or_else(taken)?;

@@ -9,17 +9,18 @@ use std::{sync::Arc, time::Duration};
 
 use futures::StreamExt;
 
-use super::{Chat, ChatPorts, Frame, StartError, Submission, live::StopReason};
+use super::{Chat, ChatPorts, Frame, StartError, Submission, Watch, live::StopReason};
 use crate::{
     domain::{
+        chat::Head as Waiting,
         error::StoreError,
-        id::RunId,
+        id::{RunId, SessionId},
         recording::{Head, Recording, Replay},
         run::RunStatus,
         time::Millis,
         user::User,
     },
-    services::record::{Recorder, Report, Scope, Stage, Tape, TapedChats, TapedModel},
+    services::record::{Recorder, Report, Scope, Stage, Tape, TapedChats, TapedModel, TapedQueue},
 };
 
 /// Why a run cannot be played. Each says what to do.
@@ -30,8 +31,7 @@ pub enum ReplayError {
     NotFound,
     /// There is none, or none any more.
     #[error(
-        "This run has no recording: recording was off, it has expired, or the turn had waited in line. Turn it on \
-         (record.runs = \"on\") and ask again."
+        "This run has no recording: recording was off, or it has expired. Turn it on (record.runs = \"on\") and ask again."
     )]
     NotRecorded,
     /// It came to more than the cap.
@@ -84,7 +84,7 @@ impl Chat {
         let model = Arc::clone(&ports.chat_model);
         let stage = ChatPorts {
             chats: TapedChats::over(Arc::new(Stage)),
-            queue: Arc::new(Stage),
+            queue: TapedQueue::over(Arc::new(Stage)),
             history: Arc::new(Stage),
             memory: Arc::clone(&ports.memory),
             documents: Arc::clone(&ports.documents),
@@ -96,8 +96,8 @@ impl Chat {
             recorder: Recorder::Playing(tape),
         };
         let play = Play(Self::new(stage, self.inner.config.clone()));
-        let turn = play.0.start(submission(head)).await?;
-        let frames = turn.watch.collect().await;
+        let watch = if head.waited { play.waited(head).await? } else { play.0.start(submission(head)).await?.watch };
+        let frames = watch.collect().await;
         play.0.shutdown(Duration::ZERO).await;
         Ok(frames)
     }
@@ -105,6 +105,19 @@ impl Chat {
 
 /// A service that plays one turn. Whoever waits for it may leave at any time: its tasks end with it.
 struct Play(Chat);
+
+impl Play {
+    /// A turn that had waited, from where it was started; it has ended when this gives it.
+    async fn waited(&self, head: &Head) -> Result<Watch, StartError> {
+        let inner = &self.0.inner;
+        let now = inner.ports.clock.now();
+        let waiting = Waiting { run: RunId::at(now), session: SessionId::at(now), user: head.user, is_to_stop: false };
+        let place = Arc::clone(&inner.admission).try_acquire_owned().map_err(|_| super::overloaded())?;
+        let mut watch = None;
+        inner.run_head(&waiting, place, |live| watch = Some(Watch::live(live, 0))).await?;
+        watch.ok_or(StartError::Internal)
+    }
+}
 
 impl Drop for Play {
     fn drop(&mut self) {
