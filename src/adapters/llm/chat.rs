@@ -83,7 +83,7 @@ async fn begin(
     let first_by = total.min(Instant::now() + limits.first_token);
     let late = || ModelError::Timeout("no first token in time".into());
     let body = timeout_at(first_by, open).await;
-    let mut answer = Answer::new(body.map_err(|_| late())??, total)?;
+    let mut answer = Answer::new(body.map_err(|_| late())??, total);
     let first = timeout_at(first_by, answer.next(limits.total)).await.map_err(|_| late())??;
     let first = first.ok_or_else(|| ModelError::BadResponse("an answer without anything in it".into()))?;
     Ok((first, answer))
@@ -171,16 +171,16 @@ struct Answer {
 }
 
 impl Answer {
-    fn new(body: Body, total: Instant) -> Result<Self, ModelError> {
+    fn new(body: Body, total: Instant) -> Self {
         let mut decoder = Decoder::new();
         let bytes = match body {
             Body::Stream(bytes) => Some(bytes),
             Body::Whole(body) => {
-                decoder.whole(&body)?;
+                decoder.whole(&body);
                 None
             }
         };
-        Ok(Self { bytes, decoder, total })
+        Self { bytes, decoder, total }
     }
 
     /// The next event; none after the end. Between two events on the wire at most `pause` may pass.
@@ -188,7 +188,7 @@ impl Answer {
         let mut idle_by = Instant::now() + pause;
         loop {
             if let Some(event) = self.decoder.pop() {
-                return Ok(Some(event));
+                return event.map(Some);
             }
             if self.decoder.has_ended() {
                 self.bytes = None;
@@ -201,13 +201,13 @@ impl Answer {
             let finished = self.decoder.is_finished();
             match timeout_at(idle_by.min(self.total), bytes.next()).await {
                 Ok(Some(Ok(piece))) => {
-                    if self.decoder.push(&piece)? {
+                    if self.decoder.push(&piece) {
                         idle_by = Instant::now() + pause;
                     }
                 }
                 // Whatever happens to the connection after the model said why it ended, the answer is whole.
-                Ok(None) | Ok(Some(Err(_))) | Err(_) if finished => self.decoder.finish()?,
-                Ok(None) => self.decoder.finish()?,
+                Ok(None) | Ok(Some(Err(_))) | Err(_) if finished => self.decoder.finish(),
+                Ok(None) => self.decoder.finish(),
                 Ok(Some(Err(error))) => return Err(error),
                 Err(_) if Instant::now() >= self.total => {
                     return Err(ModelError::Timeout("the answer took longer than it may in all".into()));

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     failure::upstream_error,
     sse::SseParser,
+    thoughts::Thoughts,
     wire::{Chunk, Delta, Fragment},
 };
 use crate::domain::{
@@ -26,6 +27,9 @@ const ARGUMENTS_LIMIT: usize = 1 << 20;
 pub(super) struct Decoder {
     parser: SseParser,
     ready: VecDeque<ModelEvent>,
+    /// What went wrong behind all that is ready; nothing follows it.
+    failure: Option<ModelError>,
+    thoughts: Thoughts,
     calls: Vec<ToolCall>,
     /// The index that the server gave each call.
     indices: Vec<Option<u32>>,
@@ -36,10 +40,12 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             parser: SseParser::new(EVENT_LIMIT),
             ready: VecDeque::new(),
+            failure: None,
+            thoughts: Thoughts::default(),
             calls: Vec::new(),
             indices: Vec::new(),
             spoke: false,
@@ -49,9 +55,12 @@ impl Decoder {
         }
     }
 
-    /// The next event that is whole.
-    pub(super) fn pop(&mut self) -> Option<ModelEvent> {
-        self.ready.pop_front()
+    /// The next event that is whole. A failure comes after all that was said before it, and is the last one.
+    pub(super) fn pop(&mut self) -> Option<Result<ModelEvent, ModelError>> {
+        match self.ready.pop_front() {
+            Some(event) => Some(Ok(event)),
+            None => self.failure.take().map(Err),
+        }
     }
 
     /// Whether the model has said why it ended; the token count or the end of the stream may still come.
@@ -59,29 +68,46 @@ impl Decoder {
         self.finish_reason.is_some()
     }
 
-    /// Whether `End` was given out or waits to be.
+    /// Whether the answer is over: nothing but what is ready will come.
     pub(super) const fn has_ended(&self) -> bool {
         self.ended
     }
 
     /// Takes bytes of an event stream. Gives whether they completed an event.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<bool, ModelError> {
-        let events = self.parser.push(bytes).map_err(|error| ModelError::BadResponse(error.to_string()))?;
-        for data in &events {
-            self.event(data)?;
-        }
-        Ok(!events.is_empty())
+    pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
+        let mut events = Vec::new();
+        let parsed = self.parser.push(bytes, &mut events).map_err(|error| ModelError::BadResponse(error.to_string()));
+        let taken = events.iter().try_for_each(|data| self.event(data)).and(parsed);
+        self.settle(taken);
+        !events.is_empty()
     }
 
     /// Takes a whole JSON answer, which servers that cannot stream give.
-    pub(super) fn whole(&mut self, body: &[u8]) -> Result<(), ModelError> {
-        self.chunk(body)?;
-        self.finish()
+    pub(super) fn whole(&mut self, body: &[u8]) {
+        let taken = self.chunk(body);
+        self.settle(taken);
+        self.finish();
     }
 
     /// The bytes are over.
-    pub(super) fn finish(&mut self) -> Result<(), ModelError> {
-        if let Some(data) = self.parser.finish().map_err(|error| ModelError::BadResponse(error.to_string()))? {
+    pub(super) fn finish(&mut self) {
+        let finished = self.last();
+        self.settle(finished);
+    }
+
+    fn settle(&mut self, taken: Result<(), ModelError>) {
+        if let Err(error) = taken
+            && !self.ended
+        {
+            self.let_go();
+            self.failure = Some(error);
+            self.ended = true;
+        }
+    }
+
+    fn last(&mut self) -> Result<(), ModelError> {
+        let last = self.parser.finish().map_err(|error| ModelError::BadResponse(error.to_string()))?;
+        if let Some(data) = last {
             self.event(&data)?;
         }
         if self.ended {
@@ -100,6 +126,7 @@ impl Decoder {
         if data.trim() != "[DONE]" {
             return self.chunk(data.as_bytes());
         }
+        self.let_go();
         match self.finish_reason.take() {
             Some(reason) => self.end(reason),
             None if !self.calls.is_empty() => self.end("tool_calls".into()),
@@ -131,10 +158,16 @@ impl Decoder {
             self.ready.push_back(ModelEvent::Reasoning(reasoning));
         }
         if let Some(text) = delta.content.map(super::wire::Content::into_text).filter(|text| !text.is_empty()) {
-            self.spoke = true;
-            self.ready.push_back(ModelEvent::Text(text));
+            let (ready, spoke) = (&mut self.ready, &mut self.spoke);
+            self.thoughts.push(&text, |event| hear(event, ready, spoke));
         }
         delta.tool_calls.into_iter().try_for_each(|fragment| self.fragment(fragment))
+    }
+
+    /// No more text follows: what may have been a tag is none.
+    fn let_go(&mut self) {
+        let (ready, spoke) = (&mut self.ready, &mut self.spoke);
+        self.thoughts.finish(|event| hear(event, ready, spoke));
     }
 
     /// Joins a fragment to the call that it continues: the one of its index, unless its id says that it is another
@@ -184,6 +217,7 @@ impl Decoder {
     }
 
     fn end(&mut self, finish_reason: String) -> Result<(), ModelError> {
+        self.let_go();
         for mut call in std::mem::take(&mut self.calls) {
             if call.name.is_empty() {
                 return Err(ModelError::BadResponse("a tool call without a name".into()));
@@ -202,6 +236,11 @@ impl Decoder {
     }
 }
 
+fn hear(event: ModelEvent, ready: &mut VecDeque<ModelEvent>, spoke: &mut bool) {
+    *spoke |= matches!(event, ModelEvent::Text(_));
+    ready.push_back(event);
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -211,10 +250,12 @@ mod tests {
     fn decode(pieces: &[&[u8]]) -> Result<Vec<ModelEvent>, ModelError> {
         let mut decoder = Decoder::new();
         for piece in pieces {
-            decoder.push(piece)?;
+            decoder.push(piece);
         }
-        decoder.finish()?;
-        Ok(std::iter::from_fn(|| decoder.pop()).collect())
+        if !decoder.has_ended() {
+            decoder.finish();
+        }
+        std::iter::from_fn(|| decoder.pop()).collect()
     }
 
     fn data(lines: &[&str]) -> String {
@@ -298,19 +339,24 @@ mod tests {
         }
     }
 
+    fn is_refused(decoder: &mut Decoder, bytes: &[u8]) -> bool {
+        decoder.push(bytes);
+        decoder.has_ended()
+    }
+
     #[test]
     fn a_line_of_ten_megabytes_is_refused_long_before_its_end() {
         for start in ["data: {\"choices\":[{\"delta\":{\"content\":\"", ": ", ""] {
             let mut decoder = Decoder::new();
-            decoder.push(start.as_bytes()).unwrap();
+            decoder.push(start.as_bytes());
             let piece = [b'x'; 16 << 10];
-            let taken = (0..640).position(|_| decoder.push(&piece).is_err()).expect("it is refused");
+            let taken = (0..640).position(|_| is_refused(&mut decoder, &piece)).expect("it is refused");
             assert!(taken * piece.len() <= EVENT_LIMIT, "{taken} pieces were kept");
         }
         // The same in many lines of one event.
         let mut decoder = Decoder::new();
         let line = format!("data: {}\n", "x".repeat(1000));
-        let taken = (0..10_000).position(|_| decoder.push(line.as_bytes()).is_err()).expect("it is refused");
+        let taken = (0..10_000).position(|_| is_refused(&mut decoder, line.as_bytes())).expect("it is refused");
         assert!(taken * 1000 <= EVENT_LIMIT, "{taken} lines were kept");
     }
 
@@ -385,13 +431,48 @@ mod tests {
     }
 
     #[test]
+    fn what_was_said_before_a_bad_line_stays_wherever_the_bytes_are_cut() {
+        let good = data(&[r#"{"choices":[{"delta":{"content":"Two years"}}]}"#]);
+        for bad in [
+            "data: {broken\n\n".to_owned(),
+            format!("data: {}", "x".repeat(EVENT_LIMIT)),
+            data(&[r#"{"error":{"message":"m","code":503}}"#]),
+        ] {
+            let stream = format!("{good}{bad}");
+            for cut in [good.len() - 3, good.len(), good.len() + 8, stream.len()] {
+                let mut decoder = Decoder::new();
+                decoder.push(&stream.as_bytes()[..cut]);
+                decoder.push(&stream.as_bytes()[cut..]);
+                decoder.push(good.as_bytes());
+                assert_eq!(decoder.pop(), Some(Ok(ModelEvent::Text("Two years".into()))), "cut at {cut}");
+                assert!(decoder.pop().is_some_and(|failed| failed.is_err()), "cut at {cut}");
+                assert!(decoder.pop().is_none() && decoder.has_ended());
+            }
+        }
+    }
+
+    #[test]
+    fn thoughts_inside_the_content_are_reasoning() {
+        let piece = |text: &str| format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n");
+        let finish = data(&[r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#]);
+        let said = format!("{}{}{finish}", piece("<thi"), piece("nk>hm</think>yes"));
+        let text = |text: &str| ModelEvent::Text(text.into());
+        let expected = vec![ModelEvent::Reasoning("hm".into()), text("yes"), end("stop", None)];
+        assert_eq!(decode(&[said.as_bytes()]), Ok(expected));
+        let begun = format!("{}{finish}", piece("<thi"));
+        assert_eq!(decode(&[begun.as_bytes()]), Ok(vec![text("<thi"), end("stop", None)]));
+        let silent = format!("{}{}", piece("<think>hm"), data(&["[DONE]"]));
+        assert!(matches!(decode(&[silent.as_bytes()]), Err(ModelError::BadResponse(_))));
+    }
+
+    #[test]
     fn a_whole_answer_reads_like_a_stream() {
         let body = br#"{"choices":[{"index":0,"message":{"role":"assistant","content":"yes","tool_calls":null},
             "finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#;
         let mut decoder = Decoder::new();
-        decoder.whole(body).unwrap();
-        let events: Vec<_> = std::iter::from_fn(|| decoder.pop()).collect();
+        decoder.whole(body);
+        let events: Result<Vec<_>, _> = std::iter::from_fn(|| decoder.pop()).collect();
         let usage = Some(Usage { prompt_tokens: 1, completion_tokens: 2 });
-        assert_eq!(events, [ModelEvent::Text("yes".into()), end("stop", usage)]);
+        assert_eq!(events.unwrap(), [ModelEvent::Text("yes".into()), end("stop", usage)]);
     }
 }

@@ -6,6 +6,7 @@ mod client;
 mod decode;
 mod failure;
 mod sse;
+mod thoughts;
 mod wire;
 
 pub use self::{

@@ -24,9 +24,9 @@ impl SseParser {
         Self { limit, line: Vec::new(), data: String::new(), has_data: false, after_cr: false, at_start: true }
     }
 
-    /// Takes the next bytes and gives the data of every event that is whole with them.
-    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<String>, TooLong> {
-        let mut events = Vec::new();
+    /// Takes the next bytes and adds the data of every event that is whole with them to `events`, those before a line
+    /// that is too long among them.
+    pub(super) fn push(&mut self, mut bytes: &[u8], events: &mut Vec<String>) -> Result<(), TooLong> {
         if self.after_cr && !bytes.is_empty() {
             self.after_cr = false;
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
@@ -41,8 +41,7 @@ impl SseParser {
             }
             events.extend(self.end_line()?);
         }
-        self.grow(bytes)?;
-        Ok(events)
+        self.grow(bytes)
     }
 
     /// Ends the stream. The standard drops an event without its blank line; servers that cut the last one short are
@@ -111,7 +110,7 @@ mod tests {
         let mut parser = SseParser::new(64);
         let mut events = Vec::new();
         for piece in pieces {
-            events.extend(parser.push(piece).expect("within the limit"));
+            parser.push(piece, &mut events).expect("within the limit");
         }
         events.extend(parser.finish().expect("within the limit"));
         events
@@ -130,10 +129,15 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded() {
+        let mut events = Vec::new();
         let mut parser = SseParser::new(8);
-        assert_eq!(parser.push(b"data: 123"), Err(TooLong(8)));
+        assert_eq!(parser.push(b"data: 123", &mut events), Err(TooLong(8)));
         let mut parser = SseParser::new(8);
-        assert_eq!(parser.push(b"data:abc\ndata:def\ndata:ghi\n"), Err(TooLong(8)));
+        assert_eq!(parser.push(b"data:abc\ndata:def\ndata:ghi\n", &mut events), Err(TooLong(8)));
+        assert!(events.is_empty());
+        let mut parser = SseParser::new(8);
+        assert_eq!(parser.push(b"data:a\n\ndata: 123", &mut events), Err(TooLong(8)));
+        assert_eq!(events, ["a"], "what came before it");
     }
 
     proptest! {
