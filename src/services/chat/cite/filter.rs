@@ -1,6 +1,12 @@
-//! Lets only markers through that point at a passage.
+//! Lets only markers through that point at a passage, and leaves what only looks like one as it is.
+//!
+//! A number in brackets is no marker inside code, right behind a word (`rows[0]`, of languages that part words by spaces:
+//! in the others markers stand there), above [`MAX_MARKER`], or in a list with 0 (`[0, 10]`). Behind a word it is one all
+//! the same when a passage has its number.
 
 use std::ops::{Range, RangeInclusive};
+
+use crate::text::words::is_han;
 
 /// Longest text between brackets that can still be a marker (`【12†a file name】`).
 const MAX_INSIDE: usize = 48;
@@ -20,6 +26,10 @@ pub struct MarkerFilter {
     spaces: String,
     /// An open bracket and what follows it, while it may still be a marker.
     open: String,
+    /// What was written last is a word, or brackets behind one.
+    after_word: bool,
+    /// Whether the open bracket stands right behind a word.
+    is_subscript: bool,
     /// Markers since the last other text: a repetition says nothing.
     group: Vec<u32>,
     /// A marker at the beginning of a line was dropped: the spaces behind it go too.
@@ -60,14 +70,14 @@ impl Bracketed {
 enum Code {
     /// Outside.
     None,
-    /// Inside a run of backticks that opens code; whether it began the line.
-    Opening { ticks: usize, line_start: bool },
-    /// Inside a span that a run of `ticks` closes, after `run` of them. A span also ends with its line, so that one
+    /// Inside a run of `mark`s that opens code; whether it began the line.
+    Opening { mark: char, ticks: usize, line_start: bool },
+    /// Inside a span that a run of `ticks` backticks closes, after `run` of them. A span also ends with its line, so that one
     /// stray backtick does not switch the filter off.
     Span { ticks: usize, run: usize },
-    /// Inside a fence that a line of `ticks` or more closes; `run` of them since the line began, `None` after
+    /// Inside a fence that a line of `ticks` marks or more closes; `run` of them since the line began, `None` after
     /// anything else.
-    Fence { ticks: usize, run: Option<usize> },
+    Fence { mark: char, ticks: usize, run: Option<usize> },
 }
 
 impl MarkerFilter {
@@ -78,6 +88,8 @@ impl MarkerFilter {
             known: u32::try_from(known).unwrap_or(u32::MAX),
             spaces: String::new(),
             open: String::new(),
+            after_word: false,
+            is_subscript: false,
             group: Vec::new(),
             skip_spaces: false,
             at_line_start: true,
@@ -124,15 +136,18 @@ impl MarkerFilter {
             self.release(out);
         }
         match c {
-            '[' | '【' => self.open.push(c),
+            '[' | '【' => {
+                // Nobody indexes with the other kind of brackets.
+                self.is_subscript = c == '[' && self.after_word && self.spaces.is_empty();
+                self.open.push(c);
+            }
             ' ' | '\u{3000}' if self.skip_spaces => {}
             ' ' => self.spaces.push(c),
-            '`' => {
-                let line_start = self.at_line_start;
+            c => {
+                let code = Code::opened_by(c, self.at_line_start);
                 self.write(c, out);
-                self.code = Code::Opening { ticks: 1, line_start };
+                self.code = code;
             }
-            c => self.write(c, out),
         }
     }
 
@@ -149,20 +164,25 @@ impl MarkerFilter {
         self.spaces.clear();
         self.group.clear();
         self.skip_spaces = false;
+        self.after_word = is_word(c);
         self.at_line_start = c == '\n' || (self.at_line_start && c.is_whitespace());
         self.bracketed = self.bracketed.after(c);
         out.push(c);
     }
 
     fn close(&mut self, bracket: char, out: &mut String) {
-        let Some(numbers) = numbers(&self.open) else {
+        let known = self.known;
+        let is_known = |n: &u32| (1..=known).contains(n);
+        let marked = numbers(&self.open).filter(|numbers| !self.is_subscript || numbers.iter().all(is_known));
+        let Some(numbers) = marked else {
             self.release(out);
             self.write(bracket, out);
+            self.after_word = self.is_subscript;
             return;
         };
         self.open.clear();
-        let fresh: Vec<u32> =
-            numbers.into_iter().filter(|&n| (1..=self.known).contains(&n) && !self.group.contains(&n)).collect();
+        self.after_word = false;
+        let fresh: Vec<u32> = numbers.into_iter().filter(|n| is_known(n) && !self.group.contains(n)).collect();
         if fresh.is_empty() {
             match self.bracketed {
                 Bracketed::No => {}
@@ -206,9 +226,8 @@ pub(super) fn markers(text: &str) -> Vec<(Range<usize>, u32)> {
     for (at, c) in text.char_indices() {
         code = code.after(c);
         if code == Code::None {
-            if c == '`' {
-                code = Code::Opening { ticks: 1, line_start };
-            } else if c == '['
+            code = Code::opened_by(c, line_start);
+            if c == '['
                 && let Some((inside, _)) = text.get(at + 1..).and_then(|rest| rest.split_once(']'))
                 && inside.bytes().all(|b| b.is_ascii_digit())
                 && let Ok(n) = inside.parse::<u32>()
@@ -235,7 +254,16 @@ fn numbers(open: &str) -> Option<Vec<u32>> {
     for part in inside.split([',', '，', '、', ';']) {
         all.extend(range(part.trim())?);
     }
-    Some(all)
+    // Passages are counted from 1: this list is an interval, or of something else.
+    (all.len() == 1 || !all.contains(&0)).then_some(all)
+}
+
+/// Whether `c` belongs to a word that would be parted from a marker by a space, if by nothing else. Scripts without
+/// spaces between words are none of these: in them a marker stands right behind a word.
+fn is_word(c: char) -> bool {
+    let is_spaceless = is_han(c)
+        || matches!(c, '\u{3040}'..='\u{30ff}' | '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}');
+    c == '_' || (c.is_alphanumeric() && !is_spaceless)
 }
 
 fn range(part: &str) -> Option<RangeInclusive<u32>> {
@@ -249,15 +277,24 @@ fn range(part: &str) -> Option<RangeInclusive<u32>> {
 }
 
 impl Code {
+    /// What `c` opens outside of code: backticks anywhere, tildes only a fence.
+    const fn opened_by(c: char, line_start: bool) -> Self {
+        match c {
+            '`' | '~' if c == '`' || line_start => Self::Opening { mark: c, ticks: 1, line_start },
+            _ => Self::None,
+        }
+    }
+
     /// The place after `c`, which is not the first character of a run outside of code.
     const fn after(self, c: char) -> Self {
         match self {
             Self::None => Self::None,
-            Self::Opening { ticks, line_start } => match c {
-                '`' => Self::Opening { ticks: ticks + 1, line_start },
-                '\n' if ticks >= 3 && line_start => Self::Fence { ticks, run: Some(0) },
+            Self::Opening { mark, ticks, line_start } => match c {
+                _ if c == mark => Self::Opening { mark, ticks: ticks + 1, line_start },
+                '\n' if ticks >= 3 && line_start => Self::Fence { mark, ticks, run: Some(0) },
+                _ if ticks >= 3 && line_start => Self::Fence { mark, ticks, run: None },
                 '\n' => Self::None,
-                _ if ticks >= 3 && line_start => Self::Fence { ticks, run: None },
+                _ if mark == '~' => Self::None,
                 _ => Self::Span { ticks, run: 0 },
             },
             Self::Span { ticks, run } => match c {
@@ -266,12 +303,12 @@ impl Code {
                 _ if run == ticks => Self::None,
                 _ => Self::Span { ticks, run: 0 },
             },
-            Self::Fence { ticks, run } => match (c, run) {
-                ('`', Some(run)) => Self::Fence { ticks, run: Some(run + 1) },
+            Self::Fence { mark, ticks, run } => match (c, run) {
+                (_, Some(run)) if c == mark => Self::Fence { mark, ticks, run: Some(run + 1) },
                 ('\n', Some(run)) if run >= ticks => Self::None,
-                ('\n', _) => Self::Fence { ticks, run: Some(0) },
-                (' ', Some(run)) => Self::Fence { ticks, run: Some(run) },
-                _ => Self::Fence { ticks, run: None },
+                ('\n', _) => Self::Fence { mark, ticks, run: Some(0) },
+                (' ', Some(run)) => Self::Fence { mark, ticks, run: Some(run) },
+                _ => Self::Fence { mark, ticks, run: None },
             },
         }
     }
@@ -288,7 +325,12 @@ mod tests {
         for (text, expected) in [
             ("Two years [1].", "Two years [1]."),
             ("Two years [4].", "Two years."),
-            ("Two years[4] and more", "Two years and more"),
+            ("保修两年[4]，两年[1]。", "保修两年，两年[1]。"),
+            ("arr[0] and a_b[9] and grid[0][7] stay", "arr[0] and a_b[9] and grid[0][7] stay"),
+            ("x[1,9] y[0-3] z[1, 2]", "x[1,9] y[0-3] z[1][2]"),
+            ("two years[1][9] and two years【9†a】", "two years[1] and two years"),
+            ("between [0, 10] and [0-3]", "between [0, 10] and [0-3]"),
+            ("a [9][8] [7]b", "ab"),
             ("Two years [4] and more", "Two years and more"),
             ("[9] First.", "First."),
             ("a [0] b", "a b"),
@@ -308,6 +350,8 @@ mod tests {
             ("one ` tick [9]\nnext [9] line", "one ` tick [9]\nnext line"),
             ("```\nx[9] = 1\n```\n[9] end [1]", "```\nx[9] = 1\n```\nend [1]"),
             ("```rust\nx[9]\n", "```rust\nx[9]\n"),
+            ("~~~\n [9]\n~~~\n[9] end ~~~ [9]", "~~~\n [9]\n~~~\nend ~~~"),
+            ("~one [9]", "~one"),
             ("trailing space [9] ", "trailing space "),
             ("", ""),
         ] {
@@ -335,11 +379,16 @@ mod tests {
     #[test]
     fn what_is_dropped_inside_a_bracket_leaves_no_marker_behind() {
         assert_eq!(clean("[[9]1]", 1), "[…1]");
-        for text in ["[0†[4]】", "[0†a[4]】", "【1†a [4] b[5]]"] {
+        for text in ["[0†[4]】", "[0†a [4]】", "【1†a [4] b [5]]"] {
             let once = clean(text, 0);
             assert_eq!(clean(&once, 0), once, "{text}");
             assert!(once.contains("[…]"), "{once}");
         }
+    }
+
+    /// Whether the bracket at `at` stands behind a word, or behind brackets that do.
+    fn is_behind_a_word(text: &str, at: usize) -> bool {
+        text[..at].ends_with(|c: char| is_word(c) || c == ']')
     }
 
     proptest! {
@@ -350,7 +399,10 @@ mod tests {
             known in 0usize..5,
         ) {
             let whole = clean(&text, known);
-            prop_assert!(markers(&whole).iter().all(|(_, n)| (1..=known).contains(&(*n as usize))), "{}", whole);
+            let points = |(place, n): &(Range<usize>, u32)| {
+                (1..=known).contains(&(*n as usize)) || is_behind_a_word(&whole, place.start)
+            };
+            prop_assert!(markers(&whole).iter().all(points), "{}", whole);
             prop_assert_eq!(clean(&whole, known), whole.clone());
             let chars: Vec<char> = text.chars().collect();
             let mut bounds: Vec<usize> = cuts.into_iter().map(|cut| cut.min(chars.len())).collect();
@@ -371,8 +423,19 @@ mod tests {
             let out = clean(&text.replace('`', ""), known);
             for n in known + 1..1000 {
                 let marker = format!("[{n}]");
-                prop_assert!(!out.contains(&marker), "{}", out);
+                prop_assert!(out.match_indices(&marker).all(|(at, _)| is_behind_a_word(&out, at)), "{}", out);
             }
+        }
+
+        #[test]
+        fn what_is_no_marker_is_left_as_it_is(
+            pieces in proptest::collection::vec(
+                "[a-zé]{1,5}\\[[0-9]{1,3}\\](\\[[0-9]\\])?|[a-z]{1,4}_[a-z]\\[[0-9], ?[0-9]{2,3}\\]|[a-z中 ]{0,6}\\[(20[0-9]{2}|[a-z]{1,3}|x| |0, [0-9]|[0-9]\\.5)\\](\\([a-z]\\))?|`[a-z \\[\\]0-9]{1,8}`|\n```\n[a-z \\[\\]0-9\n]{0,12}\n```\n|[a-z ,.中。]{0,8}",
+                0..8,
+            ),
+        ) {
+            let text = pieces.join("; ");
+            prop_assert_eq!(clean(&text, 0), text);
         }
     }
 }
