@@ -141,8 +141,9 @@ pub struct Timings {
     pub first_token_ms: u64,
     /// All of it.
     pub total_ms: u64,
-    /// Of the answer.
-    pub tokens_per_second: f64,
+    /// Of the model's last call, from its first piece on; left out where that took too short a time to mean anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_per_second: Option<f64>,
 }
 
 /// A marker of an answer and what it points at.

@@ -170,10 +170,20 @@ impl Inner {
             citations,
             hitl,
             model,
-            finish_reason: transcript.finish_reason.clone(),
+            finish_reason: finish_reason(ending, transcript.finish_reason.as_deref()),
             usage: transcript.usage,
             timings: waited(transcript.timings(), scene.queued),
         }
+    }
+}
+
+/// Why the answer ended. A turn is whole: that its model called tools on the way is no reason of its own, and a question
+/// is as good an end as an answer.
+fn finish_reason(ending: &Ending, model: Option<&str>) -> Option<String> {
+    match (ending, model) {
+        (Ending::Asked(_), _) | (Ending::Answered, Some("tool_calls")) => Some("stop".into()),
+        (Ending::Answered, model) => model.map(str::to_owned),
+        (Ending::Stopped | Ending::Failed(_) | Ending::Interrupted, _) => None,
     }
 }
 

@@ -16,6 +16,7 @@ mod journal;
 mod labels;
 mod late;
 mod live;
+mod pace;
 mod queue;
 mod recover;
 mod replay;
@@ -305,6 +306,13 @@ impl Chat {
         if request.model.as_ref().is_some_and(|model| !speaker.offers(model)) {
             let valid = vec![speaker.name().to_owned()];
             return Err(FieldError { field: "model".into(), message: "there is no such model here".into(), valid });
+        }
+        if let Some(reply) = &request.hitl
+            && reply.action == Some(HitlAction::Dismiss)
+            && !reply.option_ids.is_empty()
+        {
+            let message = "who dismisses a question chooses none of its options".into();
+            return Err(FieldError { field: "hitl.option_ids".into(), message, valid: Vec::new() });
         }
         if !request.kind.speaks() {
             return Ok(());

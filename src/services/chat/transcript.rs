@@ -8,7 +8,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{cite::MarkerFilter, journal::Journal, live::LiveRun, seam::Seam};
+use super::{cite::MarkerFilter, journal::Journal, live::LiveRun, pace::Pace, seam::Seam};
 use crate::{
     domain::{
         chat::{Citation, Message, MessagePart, Timings},
@@ -91,7 +91,7 @@ pub(super) struct Transcript {
     pub(super) trace: Option<Box<RagTrace>>,
     pub(super) retrieval: Duration,
     first_token: Option<Duration>,
-    last_token: Option<Duration>,
+    pace: Pace,
     called_at: Option<Instant>,
     /// Those of an earlier answer that is written on: what they say stays said.
     pub(super) citations: Vec<Citation>,
@@ -118,7 +118,7 @@ impl Transcript {
             trace: None,
             retrieval: Duration::ZERO,
             first_token: None,
-            last_token: None,
+            pace: Pace::default(),
             called_at: None,
             citations: Vec::new(),
             earlier_chars: 0,
@@ -160,9 +160,11 @@ impl Transcript {
             Said::Thinking => {
                 let passages = self.evidence.as_ref().map_or(0, |evidence| evidence.passages.len());
                 self.filter = MarkerFilter::new(passages);
+                self.pace = Pace::default();
                 self.sink.step("💭", thinking, "", None);
             }
             Said::Text(piece) => {
+                self.pace.heard(Instant::now());
                 let piece = printable(piece);
                 let new = match &mut self.seam {
                     Some(seam) => seam.push(&piece),
@@ -171,7 +173,10 @@ impl Transcript {
                 let shown = self.filter.push(&new);
                 self.say(&shown);
             }
-            Said::Reasoning(piece) => self.reason(piece),
+            Said::Reasoning(piece) => {
+                self.pace.heard(Instant::now());
+                self.reason(piece);
+            }
             Said::Reset => self.reset(),
             Said::Call(call) => {
                 self.sink.tell(&TurnEvent::ToolCall { call: CallView::from(&call) });
@@ -188,7 +193,9 @@ impl Transcript {
                     self.say(&rest);
                 }
                 self.finish_reason = Some(finish_reason);
-                self.usage += usage.unwrap_or_default();
+                let usage = usage.unwrap_or_default();
+                self.pace.ended(usage.completion_tokens);
+                self.usage += usage;
             }
         }
     }
@@ -200,9 +207,7 @@ impl Transcript {
         if text.is_empty() {
             return;
         }
-        let now = Instant::now() - self.sink.started;
-        self.first_token.get_or_insert(now);
-        self.last_token = Some(now);
+        self.first_token.get_or_insert_with(|| self.sink.started.elapsed());
         self.sink.tell(&TurnEvent::Content { content: text.to_owned(), offset: self.answer_chars });
         self.answer.push_str(text);
         self.answer_chars += text.chars().count() as u64;
@@ -293,18 +298,12 @@ impl Transcript {
     }
 
     pub(super) fn timings(&self) -> Timings {
-        let writing = match (self.first_token, self.last_token) {
-            (Some(first), Some(last)) => last.saturating_sub(first).as_secs_f64(),
-            _ => 0.0,
-        };
-        #[expect(clippy::cast_precision_loss, reason = "tokens are counted in thousands")]
-        let tokens = self.usage.completion_tokens as f64;
         Timings {
             queue_ms: 0,
             retrieval_ms: millis(self.retrieval),
             first_token_ms: self.first_token.map_or(0, millis),
             total_ms: millis(self.sink.started.elapsed()),
-            tokens_per_second: if writing > 0.0 { (tokens / writing * 10.0).round() / 10.0 } else { 0.0 },
+            tokens_per_second: self.pace.per_second(),
         }
     }
 

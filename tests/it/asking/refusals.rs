@@ -132,6 +132,10 @@ async fn the_codes_of_the_wire() {
         ("t", json!({"id": declined}), 409, "hitl_not_open"),
         ("s", json!({"id": id, "option_ids": ["nope"]}), 422, "unknown_option"),
         ("s", json!({"id": id, "action": "approve"}), 422, "invalid_field"),
+        ("s", json!({"id": id, "action": "decline", "option_ids": [valid[0]]}), 422, "invalid_field"),
+        ("s", json!({"id": id, "action": "dismiss", "option_ids": [valid[0]]}), 422, "invalid_field"),
+        ("s", json!({"action": "dismiss", "option_ids": [valid[0]]}), 422, "invalid_field"),
+        ("s", json!({"id": id, "action": "dismiss", "option_ids": [valid[0]], "arguments": {}}), 422, "invalid_field"),
     ] {
         for door in ["/chat", "/chat/stream"] {
             let refused = ann.post(door, ask(session, "1", hitl.clone())).await;

@@ -132,7 +132,8 @@ async fn an_answer_is_read_back_whole(test: &mut TestStore) {
         removed: true,
     };
     let trace = RagTrace { tool_used: true, query: Some("保修".into()), ..RagTrace::default() };
-    let (usage, timings) = (Usage::default(), Timings { total_ms: 12, tokens_per_second: 1.5, ..Timings::default() });
+    let (usage, timings) =
+        (Usage::default(), Timings { total_ms: 12, tokens_per_second: Some(1.5), ..Timings::default() });
     let finish = Finish {
         finish_reason: Some("stop".into()),
         model: Some("other".into()),
