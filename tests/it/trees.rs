@@ -2,7 +2,7 @@
 
 use askback::{
     domain::{
-        chat::{ChatStore, HitlReply, Refused},
+        chat::{ChatStore, HitlReply, Message, Refused},
         error::ModelError,
         hitl::HitlStatus,
         id::MessageId,
@@ -11,7 +11,7 @@ use askback::{
     },
     services::chat::StartError,
 };
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
 use serde_json::json;
 
 use crate::{
@@ -313,6 +313,14 @@ async fn a_running_answer_is_shown_as_far_as_it_was_told(test: &mut TestStore) {
     let mut turn = harness.start("How long?").await.unwrap();
     while turn.watch.next().await.unwrap().kind != "content" {}
     assert_eq!(harness.history().await, ["Human: How long? (completed)", "Ai: It is (running)"]);
+    let (chat, user) = (&harness.chat, harness.user.id);
+    let told = |messages: Vec<Message>| messages.into_iter().map(|message| message.content).collect::<Vec<_>>();
+    let expected = ["How long?", "It is"];
+    assert_eq!(told(chat.tree(user, "s1", 0, 10).await.unwrap().1), expected);
+    let (_, whole) = chat.whole_tree(user, "s1").await.unwrap();
+    assert_eq!(told(whole.try_concat().await.unwrap()), expected, "of the file with all branches");
+    let (_, shown) = chat.whole_branch(user, "s1").await.unwrap();
+    assert_eq!(told(shown.try_concat().await.unwrap()), expected, "of the file for people");
     harness.chat.stop(harness.user.id, turn.run).await.unwrap();
 }
 

@@ -46,7 +46,8 @@ impl Chat {
         self.inner.ports.history.change_session(user, name, change).await
     }
 
-    /// A session of `user`, and the messages of all its branches after `after`, by their order.
+    /// A session of `user`, and the messages of all its branches after `after`, by their order; a running answer has the
+    /// text that it has so far.
     ///
     /// # Errors
     /// `NotFound`, also for another user's; the store's.
@@ -58,7 +59,8 @@ impl Chat {
         limit: i64,
     ) -> Result<(Session, Vec<Message>), StoreError> {
         let session = self.inner.ports.chats.session(user, name).await?;
-        let messages = self.inner.ports.history.tree(session.id, after, limit).await?;
+        let mut messages = self.inner.ports.history.tree(session.id, after, limit).await?;
+        self.tell_running(&mut messages).await?;
         Ok((session, messages))
     }
 
@@ -72,7 +74,8 @@ impl Chat {
         let pieces = stream::try_unfold(0, move |after| {
             let chat = chat.clone();
             async move {
-                let messages = chat.inner.ports.history.tree(id, after, PIECE).await?;
+                let mut messages = chat.inner.ports.history.tree(id, after, PIECE).await?;
+                chat.tell_running(&mut messages).await?;
                 Ok(messages.last().map(|last| last.ord).map(|next| (messages, next)))
             }
         });
@@ -92,7 +95,11 @@ impl Chat {
         let (chat, id) = (self.clone(), session.id);
         let pieces = stream::iter(ends).then(move |end| {
             let chat = chat.clone();
-            async move { chat.inner.ports.chats.branch(id, end, PIECE).await }
+            async move {
+                let mut messages = chat.inner.ports.chats.branch(id, end, PIECE).await?;
+                chat.tell_running(&mut messages).await?;
+                Ok(messages)
+            }
         });
         Ok((session, pieces.boxed()))
     }

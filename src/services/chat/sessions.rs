@@ -60,11 +60,7 @@ impl Chat {
             None => Vec::new(),
         };
         let earlier = messages.first().and_then(|first| first.parent);
-        for message in &mut messages {
-            if let (MessageStatus::Running, Some(run)) = (message.status, message.run) {
-                message.content = self.inner.said_so_far(run).await?;
-            }
-        }
+        self.tell_running(&mut messages).await?;
         messages.retain(|message| message.status != MessageStatus::Running || !message.content.is_empty());
         let pending = match session.question {
             Some(id) => {
@@ -75,6 +71,16 @@ impl Chat {
             None => None,
         };
         Ok(Conversation { session, messages, earlier, pending })
+    }
+
+    /// Gives running answers the text that they have so far.
+    pub(super) async fn tell_running(&self, messages: &mut [Message]) -> Result<(), StoreError> {
+        for message in messages {
+            if let (MessageStatus::Running, Some(run)) = (message.status, message.run) {
+                message.content = self.inner.said_so_far(run).await?;
+            }
+        }
+        Ok(())
     }
 
     /// A stored question as clients see it; `None` when its record cannot be read. One whose time has passed shows as
