@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use html5ever::{parse_document, tendril::TendrilSink};
-use markup5ever_rcdom::{Handle, NodeData, RcDom};
+use markup5ever_rcdom::{Handle, NodeData};
 
 use super::{
     build::Builder,
     grid::{Cell, Grid},
+    nesting,
 };
 use crate::{
     domain::extract::BlockKind,
@@ -54,7 +54,7 @@ const KEPT_BREAK: char = '\u{2028}';
 
 /// Reads `source` into `builder`.
 pub(super) fn read(source: &str, builder: &mut Builder) {
-    let dom = parse_document(RcDom::default(), html5ever::ParseOpts::default()).one(source);
+    let dom = nesting::parse(source);
     let mut reader = Reader::default();
     // A stack of our own: pages may nest deeper than a thread's stack is long.
     let mut todo = vec![Step::Enter(Rc::clone(&dom.document))];
@@ -311,8 +311,30 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_ends() {
-        let source = format!("{}deep{}", "<div>".repeat(3_000), "</div>".repeat(3_000));
-        assert_eq!(blocks(&source).0, [(Paragraph, "deep".into())]);
+    fn what_nests_without_end_is_read_all_the_same() {
+        for (open, close) in
+            [("<div>", "</div>"), ("<b>", "</b>"), ("<b><p>", ""), ("<ul><li>", ""), ("<svg>", "</svg>")]
+        {
+            let source = format!("{}deep{}<p>behind</p>", open.repeat(100_000), close.repeat(100_000));
+            let read: Vec<String> = blocks(&source).0.into_iter().map(|(_, text)| text).collect();
+            let text = read.concat();
+            assert!(text.ends_with("behind") && (open == "<svg>" || text.contains("deep")), "{open}: {text}");
+        }
+        let table = "<table><tr><td>".repeat(20_000);
+        assert!(blocks(&format!("{table}deep")).0.iter().any(|(_, text)| text.contains("deep")));
+    }
+
+    #[test]
+    fn tags_that_are_passed_over_close_nothing_else() {
+        let deep = |open: &str, close: &str| format!("{}{open}", "<div>".repeat(400)) + close;
+        let source = format!(
+            "<table><tr><td>{}<table><tr><td>in</td></tr></table>{}</td><td>next</td></tr></table><p>end",
+            "<div>".repeat(400),
+            "</div>".repeat(400)
+        );
+        let read: Vec<_> = blocks(&source).0;
+        assert_eq!(read, [(TableRow, "in | next".into()), (Paragraph, "end".into())]);
+        let script = deep("<script>if (a</b) x()</script>shown", "");
+        assert_eq!(blocks(&script).0, [(Paragraph, "shown".into())]);
     }
 }

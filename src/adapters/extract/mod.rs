@@ -10,6 +10,7 @@ mod html;
 mod isolate;
 mod json;
 mod markdown;
+mod nesting;
 mod office;
 mod pdf;
 mod quality;
