@@ -9,7 +9,7 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-use super::AuthError;
+use super::{AuthError, line::Client};
 use crate::domain::time::Millis;
 
 /// Most names and addresses that are remembered. Making room forgets the least guilty one, and filling the map with
@@ -43,8 +43,8 @@ impl Attempts {
     /// password may come as often and as many at once as they like. Guesses that are checked at the same time all get
     /// through, but each is paid for, so that the next one has to wait the longer.
     pub(super) fn check(&self, name: &str, address: IpAddr, now: Millis) -> Result<Attempt, AuthError> {
-        let key =
-            Sha256::new().chain_update(address.to_string()).chain_update([0]).chain_update(name).finalize().into();
+        let Client(client) = Client::of(address);
+        let key = Sha256::new().chain_update(client.to_be_bytes()).chain_update(name).finalize().into();
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(bucket) = buckets.get_mut(&key) else { return Ok(Attempt(key)) };
         self.count_refills(bucket, now);

@@ -4,6 +4,7 @@
 //! the account on every request; refresh tokens are random, stored as hashes, and good for one use.
 
 mod attempts;
+mod line;
 mod name;
 mod password;
 mod secret;
@@ -18,6 +19,7 @@ use subtle::ConstantTimeEq as _;
 
 use self::{
     attempts::Attempts,
+    line::Client,
     password::Hasher,
     token::{Claims, Signer},
 };
@@ -161,7 +163,8 @@ impl Accounts {
     /// Makes an account for someone at `address` and logs it in.
     ///
     /// # Errors
-    /// `InvalidField`, `WeakPassword`, `InvalidAdminCode`, `UsernameTaken`; wrong invite codes are limited like logins.
+    /// `InvalidField`, `WeakPassword`, `InvalidAdminCode`, `UsernameTaken`; wrong invite codes, and how many accounts are
+    /// made at a time, are limited like logins.
     pub async fn register(&self, wish: Registration, address: IpAddr) -> Result<Grant, AuthError> {
         name::check(&wish.username)?;
         // Whoever had it would read what the owner of the data folder asks on the command line.
@@ -171,7 +174,7 @@ impl Accounts {
         if wish.role == Role::Admin {
             self.check_invite(wish.admin_code.as_ref(), address)?;
         }
-        let user = self.add(&wish.username, wish.password, wish.role).await?;
+        let user = self.add(&wish.username, wish.password, wish.role, Client::of(address)).await?;
         self.grant(user, None).await
     }
 
@@ -179,16 +182,19 @@ impl Accounts {
     ///
     /// # Errors
     /// `InvalidCredentials` after the same work for unknown names, wrong passwords and disabled accounts;
-    /// `TooManyAttempts` per name and address.
+    /// `TooManyAttempts` per name and address, after wrong guesses and for too many at a time.
     pub async fn login(&self, username: &str, password: SecretString, address: IpAddr) -> Result<Grant, AuthError> {
         let key = name::key(username);
-        let attempt = self.attempts.check(&key, address, self.clock.now())?;
+        self.attempts.check(&key, address, self.clock.now())?;
         let user = match self.store.user_by_name(&key).await {
             Ok(user) => Some(user),
             Err(StoreError::NotFound) => None,
             Err(error) => return Err(error.into()),
         };
-        let right = self.hasher.verify(password, user.as_ref().map(|user| user.password_hash.clone())).await?;
+        let turn = self.hasher.turn(Client::of(address), &key).await?;
+        // Others may have been wrong while this one waited.
+        let attempt = self.attempts.check(&key, address, self.clock.now())?;
+        let right = self.hasher.verify(turn, password, user.as_ref().map(|user| user.password_hash.clone())).await?;
         match user {
             Some(user) if right && user.disabled_at.is_none() => self.grant(user, None).await,
             _ => {
@@ -240,7 +246,7 @@ impl Accounts {
     /// As [`register`](Self::register).
     pub async fn create(&self, username: &str, password: SecretString, role: Role) -> Result<User, AuthError> {
         name::check(username)?;
-        self.add(username, password, role).await
+        self.add(username, password, role, Client::LOCAL).await
     }
 
     /// The local admin that the command line acts as, made when it is not there. Nobody knows its password.
@@ -277,7 +283,7 @@ impl Accounts {
         self.sign(&user, self.clock.now())
     }
 
-    async fn add(&self, username: &str, password: SecretString, role: Role) -> Result<User, AuthError> {
+    async fn add(&self, username: &str, password: SecretString, role: Role, client: Client) -> Result<User, AuthError> {
         password::check(password.expose_secret(), username)?;
         let key = name::key(username);
         // Asked first so that a taken name costs no hashing; the unique index decides.
@@ -286,7 +292,8 @@ impl Accounts {
             Err(StoreError::NotFound) => {}
             Err(error) => return Err(error.into()),
         }
-        let password_hash = self.hasher.hash(password).await?;
+        let turn = self.hasher.turn(client, &key).await?;
+        let password_hash = self.hasher.hash(turn, password).await?;
         let now = self.clock.now();
         let user = User {
             id: UserId::at(now),

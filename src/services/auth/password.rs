@@ -7,17 +7,17 @@ use argon2::{
     password_hash::{PasswordHasher as _, PasswordVerifier as _, phc::PasswordHash},
 };
 use secrecy::{ExposeSecret as _, SecretString};
-use tokio::sync::Semaphore;
 
-use super::{AuthError, name, random_token};
+use super::{
+    AuthError,
+    line::{Client, Line, Turn},
+    name, random_token,
+};
 
 /// Fewest characters of a password.
 pub const MIN_CHARS: usize = 8;
 /// Most bytes of a password.
 pub const MAX_BYTES: usize = 1024;
-
-/// Most that wait for a worker; more are told to come back.
-const QUEUE: usize = 256;
 
 /// How much work a guess costs. The defaults are OWASP's first choice for argon2id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,8 +145,7 @@ pub(super) struct Hasher {
     argon2: Argon2<'static>,
     /// A real hash of a password that nobody has: unknown names are verified against it, so that they take as long.
     decoy: Arc<str>,
-    queue: Arc<Semaphore>,
-    workers: Arc<Semaphore>,
+    workers: Line,
 }
 
 impl Hasher {
@@ -154,46 +153,48 @@ impl Hasher {
         let params = Params::new(hashing.memory_kib, hashing.passes, 1, None)
             .map_err(|_| AuthError::Internal("the parameters of argon2 are out of its bounds"))?;
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
-        let workers = hashing.concurrency.max(1);
-        Ok(Self {
-            decoy: hash(&argon2, &random_token())?.into(),
-            argon2,
-            queue: Arc::new(Semaphore::new(QUEUE + workers)),
-            workers: Arc::new(Semaphore::new(workers)),
-        })
+        Ok(Self { decoy: hash(&argon2, &random_token())?.into(), argon2, workers: Line::new(hashing.concurrency) })
+    }
+
+    /// Waits for a worker.
+    ///
+    /// # Errors
+    /// See [`Line::turn`].
+    pub(super) async fn turn(&self, client: Client, name: &str) -> Result<Turn, AuthError> {
+        self.workers.turn(client, name).await
     }
 
     /// The PHC string of a password.
-    pub(super) async fn hash(&self, password: SecretString) -> Result<String, AuthError> {
+    pub(super) async fn hash(&self, turn: Turn, password: SecretString) -> Result<String, AuthError> {
         let argon2 = self.argon2.clone();
-        self.work(move || hash(&argon2, password.expose_secret())).await?
+        work(turn, move || hash(&argon2, password.expose_secret())).await?
     }
 
     /// Whether `password` is the one of `hash`; without a hash the same work is done and the answer is no.
-    pub(super) async fn verify(&self, password: SecretString, hash: Option<String>) -> Result<bool, AuthError> {
+    pub(super) async fn verify(
+        &self,
+        turn: Turn,
+        password: SecretString,
+        hash: Option<String>,
+    ) -> Result<bool, AuthError> {
         let (argon2, decoy) = (self.argon2.clone(), Arc::clone(&self.decoy));
-        self.work(move || {
+        work(turn, move || {
             let known = hash.is_some();
             let right = matches(&argon2, password.expose_secret(), hash.as_deref().unwrap_or(&decoy))?;
             Ok(known && right)
         })
         .await?
     }
+}
 
-    async fn work<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Result<T, AuthError> {
-        let place = Arc::clone(&self.queue).try_acquire_owned().map_err(|_| AuthError::Overloaded)?;
-        let worker = Arc::clone(&self.workers)
-            .acquire_owned()
-            .await
-            .map_err(|_| AuthError::Internal("the hashing pool is closed"))?;
-        // The permits go with the work: a client that leaves does not make room for more of it.
-        let done = tokio::task::spawn_blocking(move || {
-            let result = job();
-            drop((worker, place));
-            result
-        });
-        done.await.map_err(|_| AuthError::Internal("hashing panicked"))
-    }
+async fn work<T: Send + 'static>(turn: Turn, job: impl FnOnce() -> T + Send + 'static) -> Result<T, AuthError> {
+    // The turn goes with the work: a client that leaves does not make room for more of it.
+    let done = tokio::task::spawn_blocking(move || {
+        let result = job();
+        drop(turn);
+        result
+    });
+    done.await.map_err(|_| AuthError::Internal("hashing panicked"))
 }
 
 fn hash(argon2: &Argon2<'_>, password: &str) -> Result<String, AuthError> {
@@ -232,10 +233,11 @@ mod tests {
     #[tokio::test]
     async fn only_the_right_password_matches() {
         let hasher = Hasher::new(Hashing { memory_kib: 64, passes: 1, concurrency: 1 }).unwrap();
-        let hash = hasher.hash("correct horse".into()).await.unwrap();
+        let turn = async || hasher.turn(Client::LOCAL, "ann").await.unwrap();
+        let hash = hasher.hash(turn().await, "correct horse".into()).await.unwrap();
         assert!(hash.starts_with("$argon2id$"), "{hash}");
-        assert_eq!(hasher.verify("correct horse".into(), Some(hash.clone())).await, Ok(true));
-        assert_eq!(hasher.verify("correct horsf".into(), Some(hash)).await, Ok(false));
-        assert_eq!(hasher.verify("correct horse".into(), None).await, Ok(false));
+        assert_eq!(hasher.verify(turn().await, "correct horse".into(), Some(hash.clone())).await, Ok(true));
+        assert_eq!(hasher.verify(turn().await, "correct horsf".into(), Some(hash)).await, Ok(false));
+        assert_eq!(hasher.verify(turn().await, "correct horse".into(), None).await, Ok(false));
     }
 }
