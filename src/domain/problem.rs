@@ -83,13 +83,17 @@ const fn title(status: u16) -> &'static str {
         409 => "Conflict",
         410 => "Gone",
         413 => "Content Too Large",
+        414 => "URI Too Long",
         415 => "Unsupported Media Type",
+        416 => "Range Not Satisfiable",
+        417 => "Expectation Failed",
         422 => "Unprocessable Content",
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
         502 => "Bad Gateway",
         503 => "Service Unavailable",
         504 => "Gateway Timeout",
+        _ if status < 500 => "Bad Request",
         _ => "Internal Server Error",
     }
 }

@@ -89,7 +89,7 @@ impl ApiError {
     }
 
     pub(super) fn headers_too_large(limit: usize) -> Self {
-        Self::new(431, "headers_too_large", format!("The headers are larger than {limit} bytes."))
+        Self::new(431, "headers_too_large", format!("The headers are larger than {limit} bytes, or too many."))
     }
 
     pub(crate) fn unsupported_media_type(expected: &str) -> Self {

@@ -16,6 +16,7 @@ mod sse;
 mod stall;
 mod state;
 mod trace;
+mod unheard;
 
 pub use self::{
     router::{document, router},

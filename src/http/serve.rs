@@ -17,6 +17,7 @@ use super::{
     router::router,
     stall::Stall,
     state::{App, Limits},
+    unheard::{self, AtWork, Explained},
 };
 
 /// The other end of a connection.
@@ -103,35 +104,45 @@ struct Connection {
 impl Connection {
     async fn run(self, stream: impl AsyncRead + AsyncWrite + Unpin) {
         let Self { router, peer, limits, keep_alive, shutdown, closed, permit } = self;
+        let at_work = AtWork::default();
+        let called = at_work.clone();
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let mut request: Request = request.map(Body::new);
             request.extensions_mut().insert(peer);
-            router.clone().oneshot(request)
+            let (answer, busy) = (router.clone().oneshot(request), called.begin());
+            async move { answer.await.map(|response| response.map(|body| busy.until_sent(body))) }
         });
-        // More than the limit, so that the router can still explain it; past this the connection is answered 431 and
+        // More than the limit, so that the router can still explain it; past this hyper refuses and the connection is
         // closed.
         let head_buffer = limits.header_bytes.saturating_mul(4).max(64 << 10);
-        let mut connection = pin!(
-            http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(limits.read_timeout)
-                .max_buf_size(head_buffer)
-                .keep_alive(keep_alive)
-                .serve_connection(TokioIo::new(Stall::new(stream, limits.write_timeout)), service)
-        );
+        let stream = Explained::new(Stall::new(stream, limits.write_timeout), at_work, limits.header_bytes);
+        let mut connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.read_timeout)
+            .max_buf_size(head_buffer)
+            .keep_alive(keep_alive)
+            .serve_connection(TokioIo::new(stream), service);
         let mut is_ending = false;
         let ended = loop {
             tokio::select! {
-                ended = connection.as_mut() => break ended,
+                ended = &mut connection => break ended,
                 () = shutdown.cancelled(), if !is_ending => {
                     is_ending = true;
-                    connection.as_mut().graceful_shutdown();
+                    std::pin::Pin::new(&mut connection).graceful_shutdown();
                 }
                 () = closed.cancelled() => break Ok(()),
             }
         };
         if let Err(error) = ended {
             tracing::debug!(%error, peer = %peer.0, "connection ended");
+            let parts = connection.into_parts();
+            // Without a byte of a request nobody waits for an answer.
+            if error.is_timeout()
+                && !parts.read_buf.is_empty()
+                && let Err(error) = unheard::too_slow(parts.io.into_inner()).await
+            {
+                tracing::debug!(%error, peer = %peer.0, "it left before it was told");
+            }
         }
         drop(permit);
     }

@@ -16,6 +16,7 @@ use crate::domain::problem::Problem;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_ID: usize = 128;
+const PROBLEM: &str = "application/problem+json";
 
 /// The id of a request: the client's when it is sane, else a random one.
 #[derive(Debug, Clone)]
@@ -90,6 +91,25 @@ fn problem_of(response: &mut Response) -> Option<Unwritten> {
     error.into_response().extensions_mut().remove()
 }
 
+/// A whole answer, after which the connection ends, to a request that could not be read.
+pub(super) fn unheard(error: ApiError) -> Vec<u8> {
+    let id = RequestId::of(&HeaderMap::new());
+    let mut response = error.into_response();
+    let status = response.status();
+    let Some(unwritten) = problem_of(&mut response) else { return Vec::new() };
+    tracing::info_span!("request", id = %id.0).in_scope(|| log(&unwritten));
+    let body = json(&unwritten.problem, &id);
+    let mut text = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: {PROBLEM}\r\ncontent-length: {}\r\nconnection: close\r\n\
+         cache-control: no-store\r\nx-content-type-options: nosniff\r\n{REQUEST_ID}: {}\r\n\r\n",
+        body.len(),
+        id.0,
+    )
+    .into_bytes();
+    text.extend_from_slice(&body);
+    text
+}
+
 fn log(unwritten: &Unwritten) {
     let Problem { status, code, run_id, .. } = &*unwritten.problem;
     let cause = unwritten.cause.as_deref().unwrap_or_default();
@@ -103,13 +123,17 @@ fn log(unwritten: &Unwritten) {
 }
 
 fn write(response: &mut Response, problem: &Problem, id: &RequestId) {
-    let problem = Problem { request_id: Some(id.0.clone()), ..problem.clone() };
-    // A problem is made of strings and numbers: it always serializes.
-    let body = serde_json::to_vec(&problem).unwrap_or_default();
+    let body = json(problem, id);
     let headers = response.headers_mut();
     headers.remove(header::CONTENT_LENGTH);
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
     *response.body_mut() = Body::from(body);
+}
+
+fn json(problem: &Problem, id: &RequestId) -> Vec<u8> {
+    let problem = Problem { request_id: Some(id.0.clone()), ..problem.clone() };
+    // A problem is made of strings and numbers: it always serializes.
+    serde_json::to_vec(&problem).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -10,3 +10,4 @@ mod runs;
 mod server;
 mod sessions;
 mod silence;
+mod unheard;
