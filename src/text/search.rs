@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use rust_stemmers::{Algorithm, Stemmer};
 
 use super::{
+    clean::clean,
     fold,
     terms::{code_parts, plain},
     words::{DICTIONARY, Word, is_stop, runs},
@@ -34,7 +35,8 @@ pub enum Pattern {
 /// The terms of a text: distinct, of letters, digits and `_` alone.
 #[must_use]
 pub fn terms(text: &str) -> Vec<String> {
-    let folded = fold(text);
+    let seen = clean(text);
+    let folded = fold(&seen);
     let stemmer = Stemmer::create(Algorithm::English);
     let mut terms = BTreeSet::new();
     let mut room = MAX_BYTES;
@@ -53,7 +55,8 @@ pub fn terms(text: &str) -> Vec<String> {
 /// when there are no others. No group: nothing is found.
 #[must_use]
 pub fn query(query: &str) -> Vec<Vec<Pattern>> {
-    let folded = fold(query);
+    let seen = clean(query);
+    let folded = fold(&seen);
     let stemmer = Stemmer::create(Algorithm::English);
     let (mut telling, mut others) = (Vec::new(), Vec::new());
     for run in runs(&folded) {
@@ -125,6 +128,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::text::clean::is_unwanted;
 
     fn finds(wanted: &str, text: &str) -> bool {
         let terms: BTreeSet<String> = terms(text).into_iter().collect();
@@ -165,6 +169,30 @@ mod tests {
         }
         for wanted in ["borealis", "batterie pack", "保修", "x2", "au", "价格", "", "！？", "@", "who"] {
             assert!(!finds(wanted, text), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn words_are_found_beside_any_punctuation() {
+        let is_mark =
+            |c: &char| !c.is_alphanumeric() && !is_unwanted(*c) && !unicode_normalization::char::is_combining_mark(*c);
+        let marks = ('!'..='\u{bf}')
+            .chain('\u{2010}'..='\u{206f}')
+            .chain('\u{3000}'..='\u{303f}')
+            .chain('\u{fe30}'..='\u{ff0f}');
+        for mark in marks.filter(is_mark).chain(['＿', '～', '｜', '…', '🙂']) {
+            for text in [
+                format!("{mark}under{mark}"),
+                format!("{mark}{mark}under{mark}{mark}"),
+                format!("so {mark}under it{mark}"),
+                format!("x{mark}under{mark}2"),
+                format!("在{mark}under{mark}下"),
+                format!("{mark}保修{mark} x{mark}under"),
+            ] {
+                assert!(finds("under", &text), "{text} ({})", mark.escape_unicode());
+                assert!(finds(&format!("{mark}under{mark}"), &text), "{text} by itself ({})", mark.escape_unicode());
+                assert!(!text.contains('保') || finds("保修", &text), "{text}");
+            }
         }
     }
 

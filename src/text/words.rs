@@ -70,13 +70,16 @@ pub(super) fn runs(text: &str) -> Vec<Word<'_>> {
     let mut joint = None;
     for (start, piece) in text.split_word_bound_indices() {
         let end = start + piece.len();
-        let Some(first) = piece.chars().next() else { continue };
-        if !first.is_alphanumeric() && !is_han(first) {
+        let Some(lead) = piece.find(|c: char| c.is_alphanumeric() || is_han(c)) else {
             let touches = runs.last().is_some_and(|last| last.end == start && !last.is_han());
-            joint = (touches && piece.len() == 1 && is_joint(first)).then_some(end);
+            joint = (touches && piece.len() == 1 && piece.starts_with(is_joint)).then_some(end);
             continue;
-        }
-        let word = Word { text: piece, start, end };
+        };
+        // Lines that connect words are part of them for UAX 29, also where they only stand around one: _so_.
+        let bare = piece.get(lead..).unwrap_or_default().trim_end_matches(is_connector);
+        let start = start + lead;
+        let end = start + bare.len();
+        let word = Word { text: bare, start, end };
         let joined = runs.last().is_some_and(|last| {
             if word.is_han() { last.is_han() && last.end == start } else { joint == Some(start) && coded(last, &word) }
         });
@@ -89,6 +92,13 @@ pub(super) fn runs(text: &str) -> Vec<Word<'_>> {
         }
     }
     runs
+}
+
+const fn is_connector(c: char) -> bool {
+    matches!(
+        c,
+        '_' | '\u{203f}' | '\u{2040}' | '\u{2054}' | '\u{fe33}' | '\u{fe34}' | '\u{fe4d}'..='\u{fe4f}' | '\u{ff3f}'
+    )
 }
 
 /// Joins the groups of a code.
@@ -155,6 +165,7 @@ mod tests {
     fn words_of_both_scripts() {
         assert_eq!(texts("The battery's life, 3.5 hours."), ["The", "battery's", "life", "3.5", "hours"]);
         assert_eq!(texts("手机的保修期是24个月"), ["手机", "的", "保修期", "是", "24", "个", "月"]);
+        assert_eq!(texts("_so_ __init__ snake_case_ ＿全＿ _ -"), ["so", "init", "snake_case", "全"]);
     }
 
     #[test]

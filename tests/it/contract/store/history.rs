@@ -342,6 +342,14 @@ async fn sessions_are_found_by_title_and_text(test: &mut TestStore) {
         .await;
     in_session(test, eva, "b", "本產品的保養維修期限為多久？", "兩年，ＷｉＦｉ 模組除外。").await;
     in_session(test, eva, "c", "it's \"quoted\" & odd | (text): * ' \\ -", "Yes!").await;
+    in_session(
+        test,
+        eva,
+        "d",
+        "Is _under_ **bold** or `code` __both__?",
+        "~~Gone~~ (lisp) “quoth” #tag 《书名》_保修_ snake_case.",
+    )
+    .await;
     let change = SessionChange { title: Some("Règlement d'Été".into()), ..SessionChange::default() };
     test.store.change_session(eva, "c", &change).await.unwrap();
     for (query, names) in [
@@ -355,11 +363,19 @@ async fn sessions_are_found_by_title_and_text(test: &mut TestStore) {
         ("維修期限", vec!["b"]),
         ("wifi模组", vec!["b"]),
         ("年", vec!["b"]),
-        ("保修", vec![]),
+        ("保修", vec!["d"]),
         ("reglement", vec!["c"]),
         ("ÉTÉ", vec!["c"]),
         ("quoted odd", vec!["c"]),
         ("the", vec!["a"]),
+        ("under", vec!["d"]),
+        ("_under_", vec!["d"]),
+        ("**bold** `code` __both__", vec!["d"]),
+        ("gone", vec!["d"]),
+        ("lisp quoth tag", vec!["d"]),
+        ("书名", vec!["d"]),
+        ("保修期", vec![]),
+        ("case", vec!["d"]),
         ("\"", vec![]),
         ("' & | ! :* () \\ NOT OR AND NEAR", vec![]),
         ("@", vec![]),
