@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    ffi::OsStr,
     io,
     path::{Path, PathBuf},
     time::Duration,
@@ -32,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(150);
 /// What became of a file.
 #[derive(Debug, Serialize)]
 struct Outcome {
-    path: PathBuf,
+    path: String,
     filename: String,
     /// `completed` or `failed`.
     status: JobState,
@@ -50,7 +51,9 @@ struct Report<'a> {
     failed: usize,
     files: &'a [Outcome],
     /// Files of folders that are of no type that askback reads.
-    skipped: &'a BTreeSet<PathBuf>,
+    skipped: &'a BTreeSet<String>,
+    /// Links of folders that lead out of the folder, to another folder or nowhere.
+    not_followed: &'a BTreeSet<String>,
 }
 
 #[derive(Deserialize)]
@@ -77,16 +80,17 @@ pub(crate) async fn run(config: Config, wish: Ingest) -> Result<(), Failure> {
         return Err(Failure::Failed("there is no file that askback reads; see `askback ingest --help`".into()));
     }
     let link = Link::open(&config).await?;
-    let outcomes = ingest(&link, &wish.collection, files.found).await;
+    let outcomes = ingest(&link, &wish.collection, std::mem::take(&mut files.found)).await;
     link.close().await?;
-    report(&wish, &outcomes, &files.skipped)
+    report(&wish, &outcomes, &files)
 }
 
 /// Files to take in, with the names they get.
 #[derive(Default)]
 struct Files {
     found: Vec<(PathBuf, String)>,
-    skipped: BTreeSet<PathBuf>,
+    skipped: BTreeSet<String>,
+    not_followed: BTreeSet<String>,
 }
 
 impl Files {
@@ -95,33 +99,52 @@ impl Files {
         let unreadable = |error: io::Error| Failure::Failed(format!("{}: {error}", path.display()));
         let metadata = std::fs::metadata(path).map_err(unreadable)?;
         if metadata.is_dir() {
-            return self.walk(path, "").map_err(unreadable);
+            let root = path.canonicalize().map_err(unreadable)?;
+            return self.walk(&root, path, "").map_err(unreadable);
         }
-        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        let name = text(path.file_name().unwrap_or(path.as_os_str()));
         self.found.push((path.to_owned(), name));
         Ok(())
     }
 
-    fn walk(&mut self, folder: &Path, prefix: &str) -> io::Result<()> {
+    /// What `folder` holds, which is `root` or lies in it. A link to a file is followed as long as it stays in `root`:
+    /// what was not named must not be taken in. Links to folders are not, for they may lead in circles.
+    fn walk(&mut self, root: &Path, folder: &Path, prefix: &str) -> io::Result<()> {
         let mut entries = std::fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
         entries.sort_by_key(std::fs::DirEntry::file_name);
         for entry in entries {
-            let plain = entry.file_name().to_string_lossy().into_owned();
+            let plain = text(&entry.file_name());
             if plain.starts_with('.') {
                 continue;
             }
             let name = format!("{prefix}{plain}");
             let kind = entry.file_type()?;
             if kind.is_dir() {
-                self.walk(&entry.path(), &format!("{name}/"))?;
+                self.walk(root, &entry.path(), &format!("{name}/"))?;
+            } else if kind.is_symlink() && !leads_to_file_in(root, &entry.path()) {
+                self.not_followed.insert(text(entry.path().as_os_str()));
             } else if file_type(&plain).is_some() && entry.path().is_file() {
                 self.found.push((entry.path(), name));
             } else if kind.is_file() {
-                self.skipped.insert(entry.path());
+                self.skipped.insert(text(entry.path().as_os_str()));
             }
         }
         Ok(())
     }
+}
+
+fn leads_to_file_in(root: &Path, path: &Path) -> bool {
+    path.canonicalize().is_ok_and(|target| target.starts_with(root) && target.is_file())
+}
+
+/// A name or path as text: bytes that are no UTF-8 as `%` and two digits, so that different names stay different.
+fn text(name: &OsStr) -> String {
+    let mut text = String::new();
+    for chunk in name.as_encoded_bytes().utf8_chunks() {
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("%{byte:02X}")));
+    }
+    text
 }
 
 async fn ingest(link: &Link, collection: &str, files: Vec<(PathBuf, String)>) -> Vec<Outcome> {
@@ -135,9 +158,10 @@ async fn ingest(link: &Link, collection: &str, files: Vec<(PathBuf, String)>) ->
             bar.set_prefix(filename.clone());
             let all = all.clone();
             async move {
+                let shown = text(path.as_os_str());
                 let outcome = match one(link, collection, &path, &filename, &bar).await {
                     Ok(job) => Outcome {
-                        path,
+                        path: shown,
                         filename,
                         status: job.status,
                         chunks: job.processed_chunks,
@@ -145,7 +169,7 @@ async fn ingest(link: &Link, collection: &str, files: Vec<(PathBuf, String)>) ->
                         error: job.error,
                     },
                     Err(failure) => Outcome {
-                        path,
+                        path: shown,
                         filename,
                         status: JobState::Failed,
                         chunks: 0,
@@ -186,12 +210,13 @@ async fn one(link: &Link, collection: &str, path: &Path, filename: &str, bar: &P
     }
 }
 
-fn report(wish: &Ingest, outcomes: &[Outcome], skipped: &BTreeSet<PathBuf>) -> Result<(), Failure> {
+fn report(wish: &Ingest, outcomes: &[Outcome], files: &Files) -> Result<(), Failure> {
+    let Files { skipped, not_followed, .. } = files;
     let failed = outcomes.iter().filter(|outcome| outcome.status == JobState::Failed).count();
     let completed = outcomes.len() - failed;
     if wish.json {
         let collection = &wish.collection;
-        output::json(&Report { collection, completed, failed, files: outcomes, skipped })?;
+        output::json(&Report { collection, completed, failed, files: outcomes, skipped, not_followed })?;
     } else {
         for outcome in outcomes {
             let name = &outcome.filename;
@@ -203,7 +228,10 @@ fn report(wish: &Ingest, outcomes: &[Outcome], skipped: &BTreeSet<PathBuf>) -> R
             }
         }
         for path in skipped {
-            output::note(&format!("skipped    {} (no type that askback reads)", path.display()));
+            output::note(&format!("skipped    {path} (no type that askback reads)"));
+        }
+        for path in not_followed {
+            output::note(&format!("skipped    {path} (a link that leads out of the folder, to a folder or nowhere)"));
         }
         output::line(&format!("{completed} completed, {failed} failed, in the collection {}", wish.collection))?;
     }

@@ -135,6 +135,39 @@ fn ingests_and_asks(folder: &Path) {
 }
 
 #[test]
+fn odd_names_and_links_are_taken_in_as_far_as_they_stay_in_the_folder() {
+    use std::os::unix::{ffi::OsStrExt as _, fs::symlink};
+    let folder = documents();
+    let docs = folder.path().join("docs");
+    std::fs::create_dir(folder.path().join("outside")).unwrap();
+    let secret = folder.path().join("outside/secret.txt");
+    std::fs::write(&secret, "The secret is 42.").unwrap();
+    for name in [b"na\xefve.txt".as_slice(), b"na\xeeve.txt"] {
+        let name = std::ffi::OsStr::from_bytes(name);
+        std::fs::write(docs.join(name), format!("A file called {}.", name.to_string_lossy())).unwrap();
+    }
+    symlink("badge.md", docs.join("same.md")).unwrap();
+    symlink(&secret, docs.join("leak.txt")).unwrap();
+    symlink("../../outside/secret.txt", docs.join("中文/leak.txt")).unwrap();
+    symlink("../outside", docs.join("outside")).unwrap();
+    symlink(".", docs.join("circle")).unwrap();
+    symlink("nowhere.txt", docs.join("broken.txt")).unwrap();
+    let report = json_of(askback(folder.path()).args(["ingest", "docs", "--json"]));
+    let files: Vec<_> = report["files"].as_array().unwrap().iter().map(|file| file["filename"].clone()).collect();
+    assert_eq!(files, ["badge.md", "na%EEve.txt", "na%EFve.txt", "same.md", "中文/班车.txt"]);
+    assert_eq!(report["files"][1]["path"], "docs/na%EEve.txt");
+    let left = ["broken.txt", "circle", "leak.txt", "outside", "中文/leak.txt"].map(|name| format!("docs/{name}"));
+    assert_eq!((&report["completed"], &report["not_followed"]), (&json!(5), &json!(left)));
+    let (code, out, err) = texts(&askback(folder.path()).args(["ingest", "docs"]).output().unwrap());
+    assert_eq!(code, 0);
+    assert!(out.contains("5 completed, 0 failed"), "{out}");
+    assert!(err.contains("skipped    docs/leak.txt (a link that leads out of the folder"), "{err}");
+    // What is named itself is meant.
+    let report = json_of(askback(folder.path()).args(["ingest", "docs/leak.txt", "--json"]));
+    assert_eq!((&report["completed"], &report["files"][0]["filename"]), (&json!(1), &json!("leak.txt")));
+}
+
+#[test]
 fn ingest_and_ask_work_without_a_server() {
     let folder = documents();
     ingests_and_asks(folder.path());

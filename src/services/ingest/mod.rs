@@ -16,6 +16,7 @@ use std::{collections::HashSet, fmt::Write as _, io::Read, path::Path, sync::Arc
 
 use sha2::{Digest, Sha256};
 use tokio::sync::{Mutex, Notify, RwLock, watch};
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::domain::{
     error::{ExtractError, StoreError},
@@ -163,6 +164,7 @@ impl Ingest {
         filename: &str,
         path: &Path,
     ) -> Result<Submitted, IngestError> {
+        let filename = &kept_name(filename);
         if !is_name(filename) {
             return Err(IngestError::Filename);
         }
@@ -183,7 +185,7 @@ impl Ingest {
             user,
             collection: collection.to_owned(),
             new_collection: CollectionId::at(now),
-            filename: filename.to_owned(),
+            filename: filename.clone(),
             new_document: DocumentId::at(now),
             version: VersionId::at(now),
             blob,
@@ -229,7 +231,13 @@ impl Ingest {
 
     /// The one live document of this name.
     async fn named(&self, filename: &str, collection: Option<&str>) -> Result<Document, IngestError> {
-        let mut found = self.inner.ports.documents.documents_named(filename, collection).await?;
+        let documents = &self.inner.ports.documents;
+        let name = kept_name(filename);
+        let mut found = documents.documents_named(&name, collection).await?;
+        if found.is_empty() && name != filename {
+            // Uploaded before names were composed.
+            found = documents.documents_named(filename, collection).await?;
+        }
         if found.len() > 1 {
             return Err(IngestError::Ambiguous(found.into_iter().map(|document| document.collection_name).collect()));
         }
@@ -337,6 +345,13 @@ impl Inner {
     }
 }
 
+/// A file's name as it is kept and compared: in NFC. Systems that write the same letters in other code points (NFD, as
+/// some do in their folders) mean the same document.
+#[must_use]
+pub fn kept_name(given: &str) -> String {
+    given.nfc().collect()
+}
+
 fn is_name(name: &str) -> bool {
     !name.trim().is_empty() && name.chars().count() <= LONGEST_NAME && !name.contains('\0')
 }
@@ -375,6 +390,12 @@ async fn digest(path: &Path) -> Result<(String, i64), IngestError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_composed() {
+        assert_eq!(kept_name("cafe\u{301} 가.txt"), "café 가.txt");
+        assert_eq!(kept_name("ﬁle ２.txt"), "ﬁle ２.txt", "what is written otherwise is another name");
+    }
 
     #[test]
     fn names_are_data() {

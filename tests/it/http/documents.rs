@@ -57,6 +57,25 @@ async fn upload_list_read_delete() {
 }
 
 #[tokio::test]
+async fn a_name_is_the_same_however_its_letters_are_composed() {
+    let app = TestApp::start().await;
+    let root = app.admin("root").await;
+    let (composed, decomposed) = ("Garantie é 가.md", "Garantie e\u{301} \u{1100}\u{1161}.md");
+    let first = root.upload(decomposed, MANUAL.as_bytes(), None).await.json();
+    assert_eq!((&first["filename"], &first["version"]), (&json!(composed), &json!(1)));
+    let second = root.upload(composed, format!("{MANUAL}\nNew.").as_bytes(), None).await.json();
+    assert_eq!((&second["document_id"], &second["version"]), (&first["document_id"], &json!(2)));
+    let third = root.upload(decomposed, MANUAL.as_bytes(), None).await.json();
+    assert_eq!((&third["document_id"], &third["version"]), (&first["document_id"], &json!(3)));
+    let listed = root.get("/documents").await.json();
+    let names: Vec<&Value> = listed["documents"].as_array().unwrap().iter().map(|each| &each["filename"]).collect();
+    assert_eq!(names, [composed]);
+    let path = "/documents/Garantie%20e%CC%81%20%E1%84%80%E1%85%A1.md";
+    assert_eq!(root.delete(path).await.json()["filename"], composed);
+    assert_eq!(root.get("/documents").await.json()["documents"], json!([]));
+}
+
+#[tokio::test]
 async fn jobs_tell_how_it_goes() {
     let app = TestApp::start().await;
     let root = app.admin("root").await;

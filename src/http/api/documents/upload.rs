@@ -28,6 +28,7 @@ use crate::{
         extract::SignedIn,
         state::App,
     },
+    services::ingest::kept_name,
 };
 
 const DEFAULT_COLLECTION: &str = "default";
@@ -194,7 +195,7 @@ impl FromRequest<Arc<App>> for Form {
 
 /// Writes a file to disk, piece by piece.
 async fn receive(app: &App, mut field: Field<'_>) -> Result<(String, Temporary)> {
-    let filename = field.file_name().unwrap_or_default().to_owned();
+    let filename = kept_name(field.file_name().unwrap_or_default());
     if filename.is_empty() {
         return Err(ApiError::field("file", "must be a file with a name"));
     }
