@@ -39,6 +39,7 @@ use crate::{
         index::{Embedder, VectorIndex},
         knowledge::{BlobStore, DocumentStore},
         time::Clock,
+        upkeep::Upkeep as _,
         user::UserStore,
     },
     http::{self, App},
@@ -187,6 +188,8 @@ impl Node {
 
         let (accounts, new_invite_code) = accounts(config, &folder, store.clone(), Arc::clone(&clock))?;
         let embedder: Arc<dyn Embedder> = Arc::new(BuiltinEmbedder::load()?);
+        // Read before the index: what changes meanwhile is taken up again.
+        let seen = store.last_change().await?;
         let index: Arc<dyn VectorIndex> = Arc::new(EmbeddedIndex::load(embedder.dims(), documents.as_ref()).await?);
         let Models { chat: chat_model, fast, grade, remote } = models(&config.llm, Arc::clone(&embedder))?;
         let blobs: Arc<dyn BlobStore> = Arc::new(LocalBlobs::open(&folder.path("blobs"))?);
@@ -239,6 +242,9 @@ impl Node {
         );
         chat.recover().await;
         ingest.start(&tasks, &stop).await?;
+        if storage.is_shared() {
+            ingest.mirror(seen, &tasks, &stop);
+        }
         let upkeep = metrics.clone();
         tasks.spawn(stop.clone().run_until_cancelled_owned(async move {
             loop {

@@ -171,7 +171,8 @@ pub enum Retried {
 /// The durable queue. A job is claimed by lease; whoever lost the lease is fenced, also when nobody else has the job yet.
 #[async_trait]
 pub trait JobQueue: Send + Sync {
-    /// Takes the next due job, or one whose lease ran out; `None` when nothing is due.
+    /// Takes the next due job, or one whose lease ran out; `None` when nothing is due. `owner` begins with its node and a
+    /// colon. A job whose file lies on another node is left to that one, unless it has been gone for an hour.
     async fn claim(&self, owner: &str, now: Millis, lease: Duration) -> Result<Option<(Job, Fence)>, StoreError>;
     /// Extends the lease and stores progress. Gives whether cancelling was asked for. `Conflict` when fenced.
     async fn beat(&self, fence: Fence, report: &JobReport, now: Millis, lease: Duration) -> Result<bool, StoreError>;

@@ -281,6 +281,8 @@ pub struct Upload {
     pub blob: String,
     /// Its size.
     pub bytes: i64,
+    /// The node that has the file, if not every node has.
+    pub node: Option<String>,
     /// Declared or guessed media type.
     pub media_type: String,
     /// Now.

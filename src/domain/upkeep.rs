@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use super::{
     error::StoreError,
     id::{DocumentId, JobId, VersionId},
+    index::Segment,
     knowledge::Warning,
     time::Millis,
 };
@@ -45,6 +46,13 @@ pub trait Upkeep: Send + Sync {
     async fn clear(&self, version: VersionId) -> Result<(), StoreError>;
     /// At most `limit` documents whose current version has not as many leaves, in chunks and in segments, as it says.
     async fn unsound(&self, limit: i64) -> Result<Vec<Damaged>, StoreError>;
+    /// The number of the last change of what answers, in any document.
+    async fn last_change(&self) -> Result<i64, StoreError>;
+    /// The documents in which something else answers since the change `after`, each with the number of its last change,
+    /// ascending, at most `limit`. Whoever has seen a number misses no change below it.
+    async fn changes(&self, after: i64, limit: i64) -> Result<Vec<(i64, DocumentId)>, StoreError>;
+    /// The segments of a version.
+    async fn segments(&self, version: VersionId) -> Result<Vec<Segment>, StoreError>;
     /// Queues a job that reads the file of a document's current version again, into a new version.
     async fn read_again(
         &self,

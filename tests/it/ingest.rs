@@ -6,3 +6,4 @@ mod formats;
 mod gone;
 mod limits;
 mod lives;
+mod nodes;

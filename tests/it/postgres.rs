@@ -37,6 +37,32 @@ async fn ingests_asks_restarts_and_reads() {
     home.remove().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_server_takes_in_the_other_serves() {
+    let Some(home) = Home::postgres().await else { return };
+    let other = home.neighbour().expect("it has a schema");
+    let secret = ("ASKBACK_JWT_SECRET", "a secret that both nodes know of, and they alone");
+    let (one, two) = (home.start(&[secret]).await, other.start(&[secret]).await);
+    let anna = one.register("anna").await;
+    // Through the server that runs over this folder.
+    home.ingest(&MANUALS);
+    let found = async |server: &Server| server.post(&anna, "/search", &json!({"query": "battery"})).await;
+    let is_found = |found: &Value| found["passages"][0]["text"].as_str().is_some_and(|text| text.contains("battery"));
+    assert!(is_found(&found(&one).await));
+    let mut tries = 0;
+    while !is_found(&found(&two).await) {
+        tries += 1;
+        assert!(tries < 600, "the other server never notices");
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    let question = "How long is the warranty of the Aurora X1?";
+    let answer = two.post(&anna, "/chat", &json!({"message": question, "session_id": "s1"})).await;
+    assert_eq!((&answer["status"], &answer["citations"][0]["filename"]), (&json!("completed"), &json!("aurora-x1.md")));
+    one.kill().await;
+    two.kill().await;
+    home.remove().await;
+}
+
 async fn hanging_turn(server: &Server, token: &str) -> String {
     let body = json!({"message": "Go on", "session_id": "s1"});
     let seen = server.stream_until(token, &body, |frame| frame["type"] == "content").await;

@@ -122,6 +122,7 @@ impl JobQueue for Storage {
             version: None,
             user: Some(user),
             filename: filename.to_owned(),
+            node: None,
             state: JobState::Pending,
             report: JobReport::default(),
             now,
@@ -197,6 +198,8 @@ pub(super) struct NewJob {
     pub(super) version: Option<VersionId>,
     pub(super) user: Option<UserId>,
     pub(super) filename: String,
+    /// Which node can do it, if not every one can.
+    pub(super) node: Option<String>,
     pub(super) state: JobState,
     pub(super) report: JobReport,
     pub(super) now: Millis,
@@ -204,8 +207,8 @@ pub(super) struct NewJob {
 
 const ADD: &str = "
 insert into jobs (id, kind, document_id, version_id, user_id, filename, state, step, message, steps, total, processed,
-                  run_after, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $13)";
+                  run_after, created_at, updated_at, node)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $13, $14)";
 
 pub(super) async fn add(tx: &mut Tx, new: NewJob) -> Result<(), StoreError> {
     Sql::new(ADD)
@@ -218,17 +221,24 @@ pub(super) async fn add(tx: &mut Tx, new: NewJob) -> Result<(), StoreError> {
         .bind(Word(new.state))
         .report(new.report)
         .bind(new.now)
+        .bind(new.node.as_deref())
         .run(tx)
         .await
         .map(|_| ())
 }
+
+/// A node that has been gone for so long does not come back to do what only it can. Whoever else takes its jobs does not
+/// have their files, and says so.
+const AWAY: Duration = Duration::from_secs(60 * 60);
 
 const CLAIM: &str = "
 update jobs
 set state = 'running', lease_owner = $1, lease_token = lease_token + 1, lease_until = $3, attempts = attempts + 1,
     updated_at = $2
 where id = (select id from jobs
-            where (state = 'pending' and run_after <= $2) or (state = 'running' and lease_until < $2)
+            where ((state = 'pending' and run_after <= $2) or (state = 'running' and lease_until < $2))
+              and (node is null or node = $4
+                   or not exists (select 1 from processes p where p.id = jobs.node and p.lease_until > $5))
             order by run_after, created_at, id limit 1)
 returning id, lease_token";
 
@@ -238,12 +248,16 @@ update jobs
 set state = 'running', lease_owner = $1, lease_token = lease_token + 1, lease_until = $3, attempts = attempts + 1,
     updated_at = $2
 where id = (select id from jobs
-            where (state = 'pending' and run_after <= $2) or (state = 'running' and lease_until < $2)
+            where ((state = 'pending' and run_after <= $2) or (state = 'running' and lease_until < $2))
+              and (node is null or node = $4
+                   or not exists (select 1 from processes p where p.id = jobs.node and p.lease_until > $5))
             order by run_after, created_at, id limit 1 for update skip locked)
 returning id, lease_token";
 
 async fn claim(tx: &mut Tx, owner: String, now: Millis, lease: Duration) -> Result<Option<(Job, Fence)>, StoreError> {
-    let claim = Sql::each(CLAIM, CLAIM_POSTGRES).bind(owner).bind(now).bind(now + lease);
+    let away_since = Millis(now.0.saturating_sub(i64::try_from(AWAY.as_millis()).unwrap_or(i64::MAX)));
+    let node = owner.split(':').next().unwrap_or_default().to_owned();
+    let claim = Sql::each(CLAIM, CLAIM_POSTGRES).bind(owner).bind(now).bind(now + lease).bind(node).bind(away_since);
     let Some((id, token)) = claim.maybe::<(JobId, i64)>(tx).await? else { return Ok(None) };
     Ok(Some((job(tx, id).await?, Fence { job: id, token })))
 }

@@ -114,6 +114,12 @@ impl Storage {
         }
     }
 
+    /// Whether other processes may use it at the same time.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        matches!(self.0.database, Database::Postgres(_))
+    }
+
     /// Whether the store answers, and on SQLite whether its last commit worked.
     ///
     /// # Errors

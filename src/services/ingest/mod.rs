@@ -7,6 +7,7 @@ mod audit;
 pub mod chunk;
 mod collect;
 mod follow;
+mod mirror;
 mod passage;
 mod progress;
 mod steps;
@@ -190,6 +191,7 @@ impl Ingest {
             version: VersionId::at(now),
             blob,
             bytes,
+            node: Some(self.inner.config.node().to_owned()),
             media_type: kind.media_type().to_owned(),
             now,
         };

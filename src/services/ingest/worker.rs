@@ -27,6 +27,8 @@ pub struct WorkerConfig {
     pub lease: Duration,
     /// How often to look for work of other processes and for retries that are due.
     pub poll: Duration,
+    /// How often to look for what other processes changed: what one has acknowledged, the others serve after this span.
+    pub look: Duration,
     /// A job is claimed at most this often.
     pub attempts: i64,
     /// Wait before the second attempt; doubles with each further one.
@@ -52,6 +54,7 @@ impl WorkerConfig {
             owner: owner.into(),
             lease: Duration::from_secs(30),
             poll: Duration::from_secs(2),
+            look: Duration::from_secs(1),
             attempts: 5,
             backoff: Duration::from_secs(1),
             backoff_most: Duration::from_secs(60),
@@ -60,6 +63,11 @@ impl WorkerConfig {
             batch: 64,
             shape: Shape::default(),
         }
+    }
+
+    /// The node of the owner.
+    pub(super) fn node(&self) -> &str {
+        self.owner.split_once(':').map_or(self.owner.as_str(), |(node, _)| node)
     }
 
     /// The wait before the next attempt: doubling, within bounds, and shortened by up to a half, so that jobs that
@@ -79,8 +87,7 @@ impl Ingest {
     /// When the store fails.
     pub async fn start(&self, tasks: &TaskTracker, stop: &CancellationToken) -> Result<(), StoreError> {
         let config = &self.inner.config;
-        let node = config.owner.split_once(':').map_or(config.owner.as_str(), |(node, _)| node);
-        let freed = self.inner.ports.jobs.release(&format!("{node}:"), self.inner.ports.clock.now()).await?;
+        let freed = self.inner.ports.jobs.release(&format!("{}:", config.node()), self.inner.ports.clock.now()).await?;
         if freed > 0 {
             tracing::info!(jobs = freed, "jobs of the last run are taken up again");
         }

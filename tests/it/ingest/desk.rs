@@ -47,6 +47,7 @@ pub(super) struct Setup {
     pub(super) program: PathBuf,
     /// Where on Postgres; else SQLite.
     pub(super) schema: Option<Schema>,
+    pub(super) node: &'static str,
 }
 
 impl Default for Setup {
@@ -56,6 +57,7 @@ impl Default for Setup {
             limits: Limits::default(),
             program: env!("CARGO_BIN_EXE_askback").into(),
             schema: None,
+            node: "node",
         }
     }
 }
@@ -90,7 +92,7 @@ impl Desk {
             poll: Duration::from_millis(20),
             backoff: Duration::from_millis(1),
             attempts: 3,
-            ..WorkerConfig::new("node:now")
+            ..WorkerConfig::new(format!("{}:now", setup.node))
         };
         Self {
             storage,

@@ -1,5 +1,6 @@
 //! Collections, documents, their versions, and what is read from them.
 
+mod changes;
 mod collections;
 mod passages;
 mod publish;

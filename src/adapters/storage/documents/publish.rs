@@ -2,9 +2,12 @@
 
 use sqlx::FromRow;
 
-use super::super::{
-    jobs::{self, End},
-    sql::{Sql, Tx},
+use super::{
+    super::{
+        jobs::{self, End},
+        sql::{Sql, Tx},
+    },
+    changes,
 };
 use crate::domain::{
     error::StoreError,
@@ -58,6 +61,7 @@ pub(super) async fn publish(
         Sql::new(REMOVE_SEGMENTS).bind(old).run(tx).await?;
     }
     Sql::new(MAKE_CURRENT).bind(version).bind(chunk_count).run(tx).await?;
+    changes::note(tx, staged.document_id).await?;
     Ok(Published::Current { replaced })
 }
 
@@ -121,7 +125,7 @@ pub(in super::super) async fn bury(tx: &mut Tx, document: DocumentId, now: Milli
     // Jobs before documents, the order in which `publish` takes its locks.
     Sql::new(CANCEL_UPLOADS).bind(document).bind(true).run(tx).await?;
     let buried = Sql::new(BURY).bind(document).bind(now).run(tx).await?;
-    if buried == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+    if buried == 0 { Err(StoreError::NotFound) } else { changes::note(tx, document).await }
 }
 
 pub(super) async fn delete(tx: &mut Tx, document: DocumentId, now: Millis) -> Result<i64, StoreError> {

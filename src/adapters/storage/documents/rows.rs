@@ -169,6 +169,12 @@ where (s.version_id, s.no) > ($1, $2) and v.state = 'current' and d.deleted_at i
   and s.profile_id = (select p.id from profiles p where p.state = 'current')
 order by s.version_id, s.no limit $3";
 
+pub(super) const SEGMENTS_OF: &str = "
+select s.version_id, s.no, v.document_id, d.collection_id, s.body
+from segments s join versions v on v.id = s.version_id join documents d on d.id = v.document_id
+where s.version_id = $1 and s.profile_id = (select p.id from profiles p where p.state = 'current')
+order by s.no";
+
 impl SegmentRow {
     pub(super) fn segment(self) -> Result<(VersionId, i64, Segment), StoreError> {
         let points = segment::decode(&self.body).map_err(|error| unreadable("segment", error))?;

@@ -33,6 +33,7 @@ pub(super) async fn submit(tx: &mut Tx, upload: Upload) -> Result<Submitted, Sto
         version: Some(upload.version),
         user: upload.user,
         filename: upload.filename,
+        node: upload.node,
         state: JobState::Pending,
         report: JobReport::default(),
         now: upload.now,
@@ -102,6 +103,7 @@ fn done_already(upload: &Upload, document: DocumentId, version: &Version) -> New
         version: Some(version.id),
         user: upload.user,
         filename: upload.filename.clone(),
+        node: None,
         state: JobState::Completed,
         report: JobReport {
             current_step: "vector_store".into(),

@@ -10,11 +10,14 @@ use super::{
         sql::{Sql, Tx, Word},
         writer::Kind,
     },
+    changes,
     publish::{REMOVE_CHUNKS, REMOVE_SEGMENTS, purge_staged, remove_rows},
+    rows::{self, SegmentRow},
 };
 use crate::domain::{
     error::StoreError,
     id::{DocumentId, JobId, VersionId},
+    index::Segment,
     job::{JobKind, JobReport, JobState},
     knowledge::{VersionState, Warning},
     time::Millis,
@@ -64,6 +67,19 @@ impl Upkeep for Storage {
     async fn unsound(&self, limit: i64) -> Result<Vec<Damaged>, StoreError> {
         let rows = Sql::new(UNSOUND).bind(limit).all::<DamagedRow>(&mut self.read().await?).await?;
         Ok(rows.into_iter().map(Damaged::from).collect())
+    }
+
+    async fn last_change(&self) -> Result<i64, StoreError> {
+        changes::last(&mut self.read().await?).await
+    }
+
+    async fn changes(&self, after: i64, limit: i64) -> Result<Vec<(i64, DocumentId)>, StoreError> {
+        changes::since(&mut self.read().await?, after, limit).await
+    }
+
+    async fn segments(&self, version: VersionId) -> Result<Vec<Segment>, StoreError> {
+        let rows = Sql::new(rows::SEGMENTS_OF).bind(version).all::<SegmentRow>(&mut self.read().await?).await?;
+        rows.into_iter().map(|row| row.segment().map(|(_, _, segment)| segment)).collect()
     }
 
     async fn read_again(
@@ -227,6 +243,7 @@ async fn read_again(
         version: Some(version),
         user: None,
         filename,
+        node: None,
         state: JobState::Pending,
         report: JobReport::default(),
         now,

@@ -45,6 +45,7 @@ pub(super) fn upload(test: &TestStore, filename: &str, bytes: &str) -> Upload {
         version: test.id(),
         blob: format!("{bytes:0>64}"),
         bytes: 10,
+        node: None,
         media_type: "text/plain".into(),
         now: test.now(),
     }
