@@ -6,7 +6,8 @@
 //! A question comes through a door ([`http`], or the command line), becomes a turn ([`services::chat`]), is worked on by
 //! an agent ([`services::agent`]) whose one tool is retrieval ([`services::retrieval`]), and ends in one transaction.
 //! What a turn's ports answered can be recorded, and the turn be run again on it ([`services::record`]).
-//! A document comes through a door, becomes a job ([`services::ingest`]), and one swap makes its new version answer.
+//! A document comes through a door, or lies in a watched folder, becomes a job ([`services::ingest`]), and one swap makes
+//! its new version answer.
 //!
 //! # Where things are
 //!

@@ -1,11 +1,18 @@
 //! What the settings mean to the services: their numbers, and what this version refuses.
 
+use std::path::PathBuf;
+
 use super::BootError;
 use crate::{
     adapters::extract::Limits as ExtractLimits,
     config::{Config, OnBusy, Recorded},
     http,
-    services::{chat::ChatConfig, ingest::WorkerConfig, record::Keeping, retrieval::RetrievalConfig},
+    services::{
+        chat::ChatConfig,
+        ingest::{WorkerConfig, folders::FoldersConfig},
+        record::Keeping,
+        retrieval::RetrievalConfig,
+    },
 };
 
 pub(super) fn refuse_unsupported(config: &Config) -> Result<(), BootError> {
@@ -69,6 +76,14 @@ pub(super) fn worker(config: &Config, node: &str, boot: &str) -> WorkerConfig {
     WorkerConfig { workers: config.ingest.workers, ..WorkerConfig::new(format!("{node}:{boot}")) }
 }
 
+pub(super) fn folders(config: &Config, node: &str, scratch: PathBuf) -> FoldersConfig {
+    FoldersConfig {
+        interval: config.ingest.scan,
+        largest: config.ingest.upload_limit,
+        ..FoldersConfig::new(node, scratch, config.storage.data_dir.clone())
+    }
+}
+
 pub(super) fn extraction(config: &Config) -> ExtractLimits {
     ExtractLimits { time: config.ingest.extract, memory: config.ingest.extract_memory, ..ExtractLimits::default() }
 }
@@ -96,6 +111,8 @@ mod tests {
         assert_eq!(retrieval(&config), RetrievalConfig::default());
         assert_eq!(keeping(&config), Keeping::default());
         assert_eq!(worker(&config, "node", "boot"), WorkerConfig::new("node:boot"));
+        let own = config.storage.data_dir.clone();
+        assert_eq!(folders(&config, "node", "scratch".into()), FoldersConfig::new("node", "scratch".into(), own));
         assert_eq!(extraction(&config), ExtractLimits::default());
         assert_eq!(http(&config), http::Limits::default());
     }

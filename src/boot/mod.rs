@@ -50,7 +50,11 @@ use crate::{
         },
         chat::{Chat, ChatPorts},
         eval,
-        ingest::{Ingest, Ports},
+        ingest::{
+            Ingest, Ports,
+            folders::{FolderError as WatchError, Folders},
+        },
+        memory::events::Events,
         record::{
             self, Recorder, TapedChats, TapedClock, TapedDocuments, TapedEmbedder, TapedIndex, TapedMemory, TapedModel,
             TapedQueue,
@@ -102,6 +106,9 @@ pub enum BootError {
     /// The sample corpus could not be indexed.
     #[error(transparent)]
     Sample(#[from] SampleError),
+    /// The settings name a folder that cannot be watched, or the store failed.
+    #[error("ingest.folders: {0}")]
+    Watch(#[from] WatchError),
     /// An origin that is none.
     #[error("server.cors_origins: {0} is not an origin; write it like https://app.example.org")]
     Origin(String),
@@ -210,6 +217,9 @@ impl Node {
             },
             limits::worker(config, &node, &boot),
         );
+        let scratch = folder.scratch("watched")?;
+        let folders =
+            Folders::new(ingest.clone(), store.clone(), Arc::clone(&clock), limits::folders(config, &node, scratch));
         // What turns ask is asked through a tape; without a turn that records or plays, it only passes.
         let (read, told) = (TapedDocuments::over(Arc::clone(&documents)), TapedClock::over(Arc::clone(&clock)));
         let (fast, grade) = (fast.map(TapedModel::fast), grade.map(TapedModel::grade));
@@ -282,6 +292,8 @@ impl Node {
             },
             retrieval,
             ingest,
+            folders,
+            events: Events::new(store.clone(), store.clone(), Arc::clone(&clock)),
             documents,
             blobs,
             extractor,
@@ -314,6 +326,18 @@ impl Node {
     /// See [`SampleError`].
     pub async fn index_sample(&self) -> Result<usize, BootError> {
         Ok(sample::index(&self.folder, &self.app.ingest).await?)
+    }
+
+    /// Follows the watched folders, those that the settings name among them, until the node stops. For servers: a command
+    /// that is soon done leaves them to the next server.
+    ///
+    /// # Errors
+    /// When the settings cannot be meant so, or the store fails. A folder that cannot be read is no error: it is listed
+    /// with its fault.
+    pub async fn watch(&self, config: &Config) -> Result<(), BootError> {
+        let named: Vec<_> =
+            config.ingest.folders.iter().map(|folder| (folder.path.clone(), folder.collection.clone())).collect();
+        Ok(self.app.folders.start(&named, &self.tasks, &self.stop).await?)
     }
 
     /// Listens at `address` (`host:port`), and leaves a door for the command line in the data folder. Whoever comes now

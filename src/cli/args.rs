@@ -49,6 +49,9 @@ pub(crate) enum Command {
     /// Manage accounts
     #[command(subcommand)]
     User(UserCommand),
+    /// Manage groups, which collections can name as readers
+    #[command(subcommand)]
+    Group(GroupCommand),
     /// Bring the database to the layout of this version (serve does so itself)
     Migrate,
     /// Run a recorded turn again and show what differs
@@ -138,6 +141,112 @@ pub(crate) enum UserCommand {
         /// Read the password from standard input; a line end behind it does not count
         #[arg(long, required = true)]
         password_stdin: bool,
+    },
+    /// List all accounts, newest first
+    #[command(after_help = "Example:\n  askback user list --json")]
+    List {
+        /// As JSON: [{username, role, disabled, groups, created_at}]
+        #[arg(long)]
+        json: bool,
+    },
+    /// Change what an account may do; there is always an admin left
+    #[command(after_help = "Example:\n  askback user role anna admin")]
+    Role {
+        /// Its name
+        name: String,
+        /// What it may do
+        role: UserRole,
+        /// Print the account as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Switch an account off: it is out at once, and what it has stays
+    #[command(after_help = "Example:\n  askback user disable anna")]
+    Disable {
+        /// Its name
+        name: String,
+        /// Print the account as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Switch an account on again; it has to log in anew
+    #[command(after_help = "Example:\n  askback user enable anna")]
+    Enable {
+        /// Its name
+        name: String,
+        /// Print the account as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Delete an account with its conversations; documents that it uploaded stay
+    #[command(after_help = "Example:\n  askback user delete anna")]
+    Delete {
+        /// Its name
+        name: String,
+        /// Print what was deleted as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the groups of an account, or put it into groups and take it out of them
+    #[command(
+        after_help = "Examples:\n  askback user groups anna\n  askback user groups anna --add hr --remove trainees"
+    )]
+    Groups {
+        /// Its name
+        name: String,
+        /// Put it into this group; may be given several times
+        #[arg(long, value_name = "GROUP")]
+        add: Vec<String>,
+        /// Take it out of this group; may be given several times
+        #[arg(long, value_name = "GROUP")]
+        remove: Vec<String>,
+        /// Print the account as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// About groups.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GroupCommand {
+    /// Make a group
+    #[command(after_help = "Example:\n  askback group add hr --member anna --member ben")]
+    Add {
+        /// Its name
+        name: String,
+        /// A user who is in it; may be given several times
+        #[arg(long = "member", value_name = "USER")]
+        members: Vec<String>,
+        /// Print the group as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List all groups by name
+    #[command(after_help = "Example:\n  askback group list --json")]
+    List {
+        /// As JSON: [{name, members}]
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give a group another name
+    #[command(after_help = "Example:\n  askback group rename hr people")]
+    Rename {
+        /// Its name
+        name: String,
+        /// Its new name
+        new: String,
+        /// Print the group as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Delete a group; its members stay
+    #[command(after_help = "Example:\n  askback group delete hr")]
+    Delete {
+        /// Its name
+        name: String,
+        /// Print what was deleted as JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 

@@ -8,7 +8,7 @@ use askback::{
         door::{self, Door},
         folder::DataFolder,
     },
-    config::Config,
+    config::{Config, Folder},
     domain::upkeep::Damaged,
     http::Component,
     services::ingest::{Findings, Ingest, IngestError},
@@ -78,6 +78,17 @@ pub(crate) async fn run(config: Config, wish: Doctor) -> Result<(), Failure> {
     if ok { Ok(()) } else { Err(Failure::Silent) }
 }
 
+/// A folder that the settings name. How it is followed, a running server tells at `/ingest/folders`.
+fn watched(folder: &Folder) -> Check {
+    let path = folder.path.display();
+    match std::fs::read_dir(&folder.path) {
+        Ok(_) => good("watched folder", &format!("{path} can be read")),
+        Err(error) => {
+            bad("watched folder", &format!("{path}: {error}"), "mount it or make it, or take it out of ingest.folders")
+        }
+    }
+}
+
 /// Everything behind the settings; stops where nothing further can be seen.
 async fn look(config: &Config, repair: bool, checks: &mut Vec<Check>) {
     let path = config.storage.data_dir.display();
@@ -94,6 +105,7 @@ async fn look(config: &Config, repair: bool, checks: &mut Vec<Check>) {
         }
     };
     checks.push(good("data folder", &format!("{path} can be written")));
+    checks.extend(config.ingest.folders.iter().map(watched));
     if let Ok(Some(door)) = door::find(&folder)
         && let Some(ready) = ask_server(&door).await
     {

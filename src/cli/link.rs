@@ -14,8 +14,9 @@ use askback::{
     domain::problem::Problem,
     telemetry::Metrics,
 };
-use reqwest::{RequestBuilder, Response};
+use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -79,6 +80,34 @@ impl Link {
     /// A POST as the local admin.
     pub(crate) fn post(&self, path: &str) -> RequestBuilder {
         self.http.post(format!("{}{path}", self.door.url)).bearer_auth(&self.door.token)
+    }
+
+    /// A request as the local admin to the address that these names lead to; names may hold anything.
+    pub(crate) fn at(&self, method: Method, names: &[&str]) -> Result<RequestBuilder, Failure> {
+        let unfit = || Failure::Failed(format!("{} is no address of a server", self.door.url));
+        let mut url = Url::parse(&self.door.url).map_err(|_| unfit())?;
+        url.path_segments_mut().map_err(|()| unfit())?.clear().extend(names);
+        Ok(self.http.request(method, url).bearer_auth(&self.door.token))
+    }
+
+    /// All items of the list at `path`, page by page.
+    pub(crate) async fn list(&self, path: &str, items: &str) -> Result<Vec<Value>, Failure> {
+        let (mut all, mut cursor) = (Vec::new(), None::<String>);
+        loop {
+            // Cursors are made of what an address may hold.
+            let request = match &cursor {
+                Some(cursor) => self.get(&format!("{path}?cursor={cursor}")),
+                None => self.get(path),
+            };
+            let mut page: Value = read(send(request).await?).await?;
+            if let Value::Array(found) = page[items].take() {
+                all.extend(found);
+            }
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = Some(next.to_owned()),
+                None => return Ok(all),
+            }
+        }
     }
 
     /// Ends a server of our own, in order.

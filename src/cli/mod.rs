@@ -5,6 +5,7 @@ mod ask;
 mod config;
 mod doctor;
 mod eval;
+mod group;
 mod ingest;
 mod link;
 mod output;
@@ -18,6 +19,7 @@ use std::{fmt, process::ExitCode};
 use askback::{
     boot::{self, BootError},
     config::{ConfigError, Layers, Loaded},
+    services::ingest::folders::FolderError as WatchError,
 };
 
 use self::args::{Command, Invocation};
@@ -51,9 +53,11 @@ impl From<ConfigError> for Failure {
 impl From<BootError> for Failure {
     fn from(error: BootError) -> Self {
         match error {
-            BootError::Unsupported(_) | BootError::Secret(_) | BootError::Model(_) | BootError::Origin(_) => {
-                Self::Usage(error.to_string())
-            }
+            BootError::Watch(WatchError::Path | WatchError::Collection)
+            | BootError::Unsupported(_)
+            | BootError::Secret(_)
+            | BootError::Model(_)
+            | BootError::Origin(_) => Self::Usage(error.to_string()),
             _ => Self::Failed(error.to_string()),
         }
     }
@@ -96,6 +100,7 @@ fn dispatch(invocation: Invocation) -> Result<(), Failure> {
         Command::Serve => runtime::run(load()?, false, serve::run),
         Command::Ask(ask) => runtime::run(load()?, true, |config| ask::run(config, ask)),
         Command::Ingest(wish) => runtime::run(load()?, true, |config| ingest::run(config, wish)),
+        Command::Group(command) => runtime::run(load()?, true, |config| group::run(config, command)),
         Command::User(command) => runtime::run(load()?, true, |config| user::run(config, command)),
         Command::Migrate => runtime::run(load()?, true, async |config| {
             boot::migrate(&config).await?;

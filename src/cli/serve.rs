@@ -32,6 +32,9 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
             Err(error) => return stop(node, error).await,
         }
     }
+    if let Err(error) = node.watch(&config).await {
+        return stop(node, error).await;
+    }
     if signals.came {
         node.stop().await;
         return Ok(());

@@ -1,6 +1,9 @@
 //! What values a setting takes, and how they are read and shown.
 
-use toml::Value;
+use toml::{Table, Value};
+
+/// Where the files of a folder go that names no collection.
+const DEFAULT_COLLECTION: &str = "default";
 
 /// The kinds of settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +42,9 @@ pub enum Kind {
     List,
     /// `host:port`.
     Address,
+    /// Folders with the collections that their files go to: `PATH=COLLECTION`, with commas between where they are
+    /// written as one; a path alone goes to `default`. In a file also `{ path = "…", collection = "…" }`.
+    Folders,
 }
 
 impl Kind {
@@ -73,6 +79,10 @@ impl Kind {
                 Some(Value::Array(parts.map(Value::from).collect()))
             }
             Self::Address => address(text).then(|| text.into()),
+            Self::Folders => {
+                let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+                parts.map(folder).collect::<Option<Vec<Value>>>().map(Value::Array)
+            }
         };
         value.ok_or_else(|| self.expectation())
     }
@@ -92,6 +102,12 @@ impl Kind {
             (Self::Count { .. } | Self::Share, _) => Err(self.expectation()),
             (Self::List, Value::Array(items)) if items.iter().all(Value::is_str) => Ok(value.clone()),
             (Self::List, _) => Err(self.expectation()),
+            (Self::Folders, Value::Array(items)) => items
+                .iter()
+                .map(folder_of)
+                .collect::<Option<Vec<Value>>>()
+                .map(Value::Array)
+                .ok_or_else(|| self.expectation()),
             (_, Value::String(text)) => self.parse(text),
             _ => Err(self.expectation()),
         }
@@ -104,6 +120,7 @@ impl Kind {
             (Self::Secret, _) => "(secret)".into(),
             (Self::DatabaseUrl, Value::String(url)) => without_secrets(url),
             (_, Value::String(text)) => text.clone(),
+            (Self::Folders, Value::Array(items)) => items.iter().map(shown_folder).collect::<Vec<_>>().join(", "),
             (_, Value::Array(items)) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
             _ => value.to_string(),
         }
@@ -122,8 +139,40 @@ impl Kind {
             Self::Choice(words) => format!("one of {}", words.join(", ")),
             Self::List => "a list of texts".into(),
             Self::Address => "host:port".into(),
+            Self::Folders => "a list of folders: PATH or PATH=COLLECTION".into(),
         }
     }
+}
+
+/// `PATH=COLLECTION` or `PATH`. What stands behind the last sign is the collection, so that a path may hold others.
+fn folder(text: &str) -> Option<Value> {
+    let (path, collection) = text.rsplit_once('=').unwrap_or((text, DEFAULT_COLLECTION));
+    folder_in(path.trim(), collection.trim())
+}
+
+fn folder_in(path: &str, collection: &str) -> Option<Value> {
+    let mut table = Table::new();
+    table.insert("path".into(), path.into());
+    table.insert("collection".into(), collection.into());
+    (!path.is_empty() && !collection.is_empty()).then_some(Value::Table(table))
+}
+
+/// A folder as it stands in the file.
+fn folder_of(item: &Value) -> Option<Value> {
+    match item {
+        Value::String(text) => folder(text.trim()),
+        Value::Table(table) => {
+            let text = |name: &str, default| table.get(name).map_or(Some(default), Value::as_str);
+            let is_known = table.keys().all(|key| key == "path" || key == "collection");
+            if is_known { folder_in(text("path", "")?, text("collection", DEFAULT_COLLECTION)?) } else { None }
+        }
+        _ => None,
+    }
+}
+
+fn shown_folder(folder: &Value) -> String {
+    let text = |name: &str| folder.get(name).and_then(Value::as_str).unwrap_or_default();
+    format!("{}={}", text("path"), text("collection"))
 }
 
 fn address(text: &str) -> bool {
@@ -176,9 +225,28 @@ mod tests {
             (Kind::Address, "localhost", Err(())),
             (Kind::List, "a, b,", Ok(Value::Array(vec!["a".into(), "b".into()]))),
             (Kind::DatabaseUrl, "mysql://x", Err(())),
+            (Kind::Folders, "/a, /b=c=d", Ok(Value::Array(vec![watched("/a", "default"), watched("/b=c", "d")]))),
+            (Kind::Folders, "/a=", Err(())),
         ];
         for (kind, text, value) in read {
             assert_eq!(kind.parse(text).map_err(|_| ()), value, "{kind:?} {text}");
+        }
+    }
+
+    fn watched(path: &str, collection: &str) -> Value {
+        Value::Table(Table::from_iter([("path".into(), path.into()), ("collection".into(), collection.into())]))
+    }
+
+    #[test]
+    fn folders_stand_in_the_file_as_texts_or_as_tables() {
+        let file: Table = "folders = ['/a', { path = '/b, c', collection = 'd' }, { path = '/e' }]".parse().unwrap();
+        let expected = vec![watched("/a", "default"), watched("/b, c", "d"), watched("/e", "default")];
+        let read = Kind::Folders.accept(&file["folders"]).unwrap();
+        assert_eq!(read, Value::Array(expected));
+        assert_eq!(Kind::Folders.show(&read), "/a=default, /b, c=d, /e=default");
+        for wrong in ["[{ collection = 'd' }]", "[{ path = '/a', collections = 'd' }]", "[5]", "[{ path = 5 }]"] {
+            let file: Table = format!("folders = {wrong}").parse().unwrap();
+            assert!(Kind::Folders.accept(&file["folders"]).is_err(), "{wrong}");
         }
     }
 

@@ -250,7 +250,7 @@ pub enum Recorded {
 }
 
 /// `[ingest]`
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "config::settings explains every key")]
 pub struct Ingest {
@@ -261,6 +261,20 @@ pub struct Ingest {
     pub extract: Duration,
     /// Bytes.
     pub extract_memory: u64,
+    #[serde(default)]
+    pub folders: Vec<Folder>,
+    #[serde(rename = "scan_seconds", deserialize_with = "seconds")]
+    pub scan: Duration,
+}
+
+/// A folder to watch.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Folder {
+    /// Relative to the working folder.
+    pub path: PathBuf,
+    /// Where its files go.
+    pub collection: String,
 }
 
 /// `[log]`

@@ -1,6 +1,8 @@
 //! Every setting that exists: its key in the file, its environment variable, its flag, its default and what it does.
 
-use super::kind::Kind::{self, Address, Bytes, Choice, Count, DatabaseUrl, Flag, List, Path, Secret, Share, Text, Url};
+use super::kind::Kind::{
+    self, Address, Bytes, Choice, Count, DatabaseUrl, Flag, Folders, List, Path, Secret, Share, Text, Url,
+};
 
 /// One row of the reference.
 #[derive(Debug, Clone, Copy)]
@@ -376,6 +378,21 @@ pub const SETTINGS: &[Setting] = &[
         Bytes { min: 1 << 26, max: 1 << 36 },
         Some("1 GiB"),
         "Memory that reading one file may take.",
+    ),
+    row(
+        "ingest.folders",
+        "ASKBACK_INGEST_FOLDERS",
+        Folders,
+        None,
+        "Folders whose files are documents as long as they lie there, such as \"/srv/handbooks=handbooks\": the path and \
+         the collection; in this file also { path = \"…\", collection = \"…\" }. Admins add others by /ingest/folders.",
+    ),
+    row(
+        "ingest.scan_seconds",
+        "ASKBACK_SCAN_SECONDS",
+        SECONDS,
+        Some("5"),
+        "Time between two looks at a watched folder. A file is read when two looks in a row saw the same of it.",
     ),
     row("log.format", "ASKBACK_LOG_FORMAT", Choice(&["text", "json"]), Some("text"), "How log lines look."),
     row(

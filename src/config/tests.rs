@@ -44,6 +44,7 @@ fn the_defaults_are_valid_and_every_setting_has_a_field() {
             .collect(),
         ..Layers::default()
     };
+    assert_eq!(all.load().map(|loaded| loaded.config.ingest.folders[0].collection.clone()), Ok("default".into()));
     assert_eq!(all.load().map(|loaded| loaded.config.llm.chat().map(|chat| chat.model)), Ok(Some("value".into())));
 }
 

@@ -127,6 +127,7 @@ impl Job {
             user: self.user?,
             kind: kind.into(),
             subject: self.id.to_string(),
+            session: None,
             title,
             detail: self.error.clone(),
             created_at: self.updated_at,

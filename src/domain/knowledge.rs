@@ -9,6 +9,7 @@ use super::{
     index::Segment,
     job::{Fence, JobReport},
     time::Millis,
+    user::GroupId,
 };
 
 /// Documents that the same people may read.
@@ -36,6 +37,20 @@ pub enum Visibility {
     Everyone,
     /// The users and groups in its list.
     Listed,
+}
+
+/// Who is to read a collection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Readers {
+    /// Every account.
+    Everyone,
+    /// These, and nobody else.
+    Listed {
+        /// Users by themselves.
+        users: Vec<UserId>,
+        /// Whoever is in one of these.
+        groups: Vec<GroupId>,
+    },
 }
 
 /// A file under its name in a collection; its content lives in versions.
@@ -337,12 +352,12 @@ pub trait DocumentStore: Send + Sync {
     async fn readable(&self, user: UserId, only: Option<&[String]>) -> Result<Access, StoreError>;
     /// All collections, by name.
     async fn collections(&self) -> Result<Vec<Collection>, StoreError>;
-    /// Sets who may read a collection, making it when unknown: everyone, or only these users.
+    /// Sets who may read a collection, making it when unknown.
     async fn set_readers(
         &self,
         name: &str,
         new_id: CollectionId,
-        readers: Option<&[UserId]>,
+        readers: &Readers,
         now: Millis,
     ) -> Result<Collection, StoreError>;
 

@@ -32,12 +32,26 @@ pub struct BackgroundEvent {
     pub kind: String,
     /// What it is about; one event per user, kind and subject.
     pub subject: String,
+    /// The session that it concerns: told in no other one. `None`: told in any.
+    #[serde(default)]
+    pub session: Option<SessionId>,
     /// One sentence.
     pub title: String,
     /// More, if any.
     pub detail: Option<String>,
     /// When it happened.
     pub created_at: Millis,
+}
+
+/// An event as its user lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedEvent {
+    /// The event.
+    pub event: BackgroundEvent,
+    /// The client's name of its session.
+    pub session_name: Option<String>,
+    /// No turn has told it yet.
+    pub is_unread: bool,
 }
 
 /// Keeps notes and background events.
@@ -54,8 +68,19 @@ pub trait MemoryStore: Send + Sync {
         before: Option<i64>,
         now: Millis,
     ) -> Result<bool, StoreError>;
-    /// Events that no turn has told yet, oldest first, at most `limit`. The turn's `finish` marks them told.
-    async fn untold(&self, user: UserId, limit: i64) -> Result<Vec<BackgroundEvent>, StoreError>;
-    /// Adds an event; one of the same user, kind and subject stays as it is.
+    /// Events that no turn has told yet and that a turn of this session may tell, oldest first, at most `limit`. The
+    /// turn's `finish` marks them told.
+    async fn untold(&self, user: UserId, session: SessionId, limit: i64) -> Result<Vec<BackgroundEvent>, StoreError>;
+    /// Events of a user, newest first, those after `after`, at most `limit`; with `unread` only those that no turn has
+    /// told yet.
+    async fn events(
+        &self,
+        user: UserId,
+        unread: bool,
+        after: Option<(Millis, EventId)>,
+        limit: i64,
+    ) -> Result<Vec<ListedEvent>, StoreError>;
+    /// Adds an event; one of the same user, kind and subject stays as it is, and one of a user who is gone is dropped.
+    /// `NotFound` when its session is not the user's.
     async fn add_event(&self, event: &BackgroundEvent) -> Result<(), StoreError>;
 }

@@ -5,6 +5,7 @@ pub mod error;
 pub mod event;
 pub mod evidence;
 pub mod extract;
+pub mod folder;
 pub mod hitl;
 pub mod id;
 pub mod index;

@@ -65,6 +65,60 @@ impl fmt::Debug for User {
     }
 }
 
+/// An account as admins see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// The user.
+    pub user: User,
+    /// Names of the groups that the user is in, ascending.
+    pub groups: Vec<String>,
+}
+
+/// What changes about an account; what is `None` stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AccountChange {
+    /// What it may do.
+    pub role: Option<Role>,
+    /// Whether it is switched off.
+    pub disabled: Option<bool>,
+}
+
+/// Why an account was not changed or deleted. Nothing was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotChanged {
+    /// Nobody would be left to manage the others.
+    #[error("the last admin")]
+    LastAdmin,
+    /// See [`StoreError`].
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Names a [`Group`].
+pub type GroupId = Id<Group>;
+
+/// Users that collections can name together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Never changes.
+    pub id: GroupId,
+    /// Unique.
+    pub name: String,
+    /// Names of the users in it, ascending.
+    pub members: Vec<String>,
+}
+
+/// What changes about a group.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GroupChange {
+    /// Its new name; `None`: it stays.
+    pub name: Option<String>,
+    /// Users who come in; some may be in it already.
+    pub add: Vec<UserId>,
+    /// Users who leave; some may not be in it.
+    pub remove: Vec<UserId>,
+}
+
 /// Names a family of refresh tokens: all that came from one login.
 pub type FamilyId = Id<RefreshToken>;
 
@@ -94,7 +148,8 @@ pub enum Spent {
     Invalid,
 }
 
-/// Keeps accounts and refresh tokens. Names are unique after folding (NFKC, lower case; the service folds).
+/// Keeps accounts, groups and refresh tokens. Names of accounts are unique after folding (NFKC, lower case; the service
+/// folds), names of groups as they are.
 #[async_trait]
 pub trait UserStore: Send + Sync {
     /// Adds an account. `Conflict` when the folded name is taken.
@@ -105,6 +160,32 @@ pub trait UserStore: Send + Sync {
     async fn user_by_name(&self, name_key: &str) -> Result<User, StoreError>;
     /// Sets a new hash and raises `auth_epoch`.
     async fn set_password(&self, id: UserId, hash: &str) -> Result<(), StoreError>;
+    /// Accounts, newest first, those after `after`, at most `limit`.
+    async fn accounts(&self, after: Option<(Millis, UserId)>, limit: i64) -> Result<Vec<Account>, StoreError>;
+    /// The account of this folded name, with its groups.
+    async fn account(&self, name_key: &str) -> Result<Account, StoreError>;
+    /// Changes an account. Switching it off ends all its tokens for good. `LastAdmin` when no admin would be left who is
+    /// not switched off, the one of the folded name `uncounted` aside.
+    async fn change_account(
+        &self,
+        id: UserId,
+        change: AccountChange,
+        uncounted: &str,
+        now: Millis,
+    ) -> Result<(), NotChanged>;
+    /// Deletes an account with everything of its own: tokens, conversations, memory. What it uploaded stays. `LastAdmin`
+    /// as for [`change_account`](Self::change_account).
+    async fn delete_account(&self, id: UserId, uncounted: &str) -> Result<(), NotChanged>;
+    /// Groups by name, those after the name `after`, at most `limit`.
+    async fn groups(&self, after: Option<&str>, limit: i64) -> Result<Vec<Group>, StoreError>;
+    /// The group of this name.
+    async fn group(&self, name: &str) -> Result<Group, StoreError>;
+    /// Adds a group with these members. `Conflict` when the name is taken.
+    async fn add_group(&self, id: GroupId, name: &str, members: &[UserId]) -> Result<Group, StoreError>;
+    /// Changes a group, all of it or nothing. `Conflict` when the new name is taken.
+    async fn change_group(&self, id: GroupId, change: &GroupChange) -> Result<Group, StoreError>;
+    /// Deletes a group; its members read no more what they read through it.
+    async fn delete_group(&self, id: GroupId) -> Result<(), StoreError>;
     /// Stores a refresh token.
     async fn add_refresh(&self, token: &RefreshToken) -> Result<(), StoreError>;
     /// Uses a refresh token up, once; see [`Spent`].

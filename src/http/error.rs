@@ -16,7 +16,11 @@ use crate::{
     services::{
         auth::AuthError,
         chat::{EventsError, ReplayError, StartError},
-        ingest::IngestError,
+        ingest::{
+            IngestError,
+            folders::{FolderError, MAX_FOLDERS},
+        },
+        memory::events::EventError,
     },
 };
 
@@ -156,6 +160,15 @@ impl From<AuthError> for ApiError {
                 Self::new(403, "invalid_admin_code", "The invite code for admins is missing or wrong.")
             }
             AuthError::UsernameTaken => Self::new(409, "username_taken", "Someone else has this user name."),
+            AuthError::LastAdmin => Self::new(
+                409,
+                "last_admin",
+                "Nobody would be left to manage the others. Make another account an admin first.",
+            ),
+            AuthError::LocalAccount => {
+                Self::new(409, "local_account", "This is the account of the command line; it stays as it is.")
+            }
+            AuthError::GroupTaken => Self::new(409, "name_taken", "There is a group of this name."),
             AuthError::InvalidCredentials => {
                 Self::new(401, "invalid_credentials", "The user name or the password is wrong.")
             }
@@ -282,6 +295,44 @@ impl From<IngestError> for ApiError {
             }
             IngestError::Upload(cause) => Self::internal(cause),
             IngestError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<FolderError> for ApiError {
+    fn from(error: FolderError) -> Self {
+        let path = |message: String| FieldError { field: "path".into(), message, valid: Vec::new() };
+        match error {
+            FolderError::Path => Self::field("path", "must have 1 to 4096 bytes and no NUL"),
+            FolderError::Collection => Self::field("collection", "must have 1 to 255 characters and no NUL"),
+            FolderError::Fault(fault) => invalid(422, fault.code(), path(fault.to_string())),
+            FolderError::AlreadyWatched => {
+                Self::new(409, "already_watched", "This folder is watched for this collection already.")
+            }
+            FolderError::TooMany => Self::new(
+                409,
+                "too_many_folders",
+                format!("At most {MAX_FOLDERS} folders are watched. Stop watching one of them first."),
+            ),
+            FolderError::SetByConfig => Self::new(
+                409,
+                "set_by_config",
+                "The server's settings name this folder. Take it out of ingest.folders and start the server again.",
+            ),
+            FolderError::Ambiguous(valid) => {
+                let message = "the folder is watched for several collections: say which".into();
+                invalid(409, "ambiguous_folder", FieldError { field: "collection".into(), message, valid })
+            }
+            FolderError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<EventError> for ApiError {
+    fn from(error: EventError) -> Self {
+        match error {
+            EventError::InvalidField { field, message } => Self::field(field, message),
+            EventError::Store(error) => error.into(),
         }
     }
 }

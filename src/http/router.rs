@@ -20,7 +20,10 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use utoipa_swagger_ui::SwaggerUi;
 
 use super::{
-    api::{auth, chat, collections, documents, health, jobs, messages, runs, search, sessions},
+    api::{
+        auth, chat, collections, documents, folders, groups, health, jobs, memory, messages, runs, search, sessions,
+        users,
+    },
     drain,
     error::ApiError,
     extract::DISCARDED,
@@ -62,6 +65,7 @@ fn signed_in() -> Routes {
         .routes(routes!(sessions::delete_message))
         .routes(routes!(sessions::rate))
         .routes(routes!(search::search))
+        .routes(routes!(memory::events, memory::add_event))
         .routes(routes!(documents::text))
         .routes(routes!(documents::content))
 }
@@ -81,6 +85,11 @@ fn admin() -> Routes {
         .routes(routes!(jobs::deletion))
         .routes(routes!(collections::list, collections::create))
         .routes(routes!(collections::update))
+        .routes(routes!(folders::list, folders::add, folders::remove))
+        .routes(routes!(users::list))
+        .routes(routes!(users::read, users::change, users::delete))
+        .routes(routes!(groups::list, groups::create))
+        .routes(routes!(groups::read, groups::change, groups::delete))
         .routes(routes!(runs::replay))
 }
 

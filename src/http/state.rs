@@ -15,7 +15,13 @@ use crate::{
         knowledge::{BlobStore, DocumentStore},
         time::Clock,
     },
-    services::{auth::Accounts, chat::Chat, ingest::Ingest, retrieval::Retrieval},
+    services::{
+        auth::Accounts,
+        chat::Chat,
+        ingest::{Ingest, folders::Folders},
+        memory::events::Events,
+        retrieval::Retrieval,
+    },
 };
 
 /// Everything that a handler may reach. Made by boot, shared by all requests.
@@ -32,6 +38,10 @@ pub struct App {
     pub retrieval: Arc<Retrieval>,
     /// Takes documents in and removes them.
     pub ingest: Ingest,
+    /// Folders whose files are documents.
+    pub folders: Folders,
+    /// What happened while nobody looked.
+    pub events: Events,
     /// Collections and documents, for reading and for who may read.
     pub documents: Arc<dyn DocumentStore>,
     /// The files as they were uploaded.

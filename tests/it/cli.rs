@@ -318,11 +318,84 @@ async fn an_added_admin_is_one() {
     assert_eq!(server.get(&token, "/auth/me").await, json!({"username": "anna", "role": "admin"}));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_and_groups_are_managed() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &[]).await;
+    let token = server.register("an/na 安").await;
+    let run = |words: &[&str]| texts(&askback(folder.path()).args(words).output().expect("it starts"));
+    let said = |words: &[&str]| {
+        let (code, out, err) = run(words);
+        assert_eq!((code, err.as_str()), (0, ""), "{words:?}");
+        out
+    };
+    assert_eq!(said(&["group", "add", "h/r", "--member", "an/na 安"]), "h/r: an/na 安\n");
+    assert_eq!(said(&["group", "add", "it"]), "it: nobody\n");
+    assert_eq!(said(&["user", "groups", "an/na 安", "--add", "it", "--remove", "h/r"]), "an/na 安  user  in it\n");
+    assert_eq!(said(&["user", "role", "an/na 安", "admin"]), "an/na 安  admin  in it\n");
+    assert_eq!(said(&["group", "rename", "h/r", "people"]), "people: nobody\n");
+    let groups = json_of(askback(folder.path()).args(["group", "list", "--json"]));
+    assert_eq!(groups, json!([{"name": "it", "members": ["an/na 安"]}, {"name": "people", "members": []}]));
+    let users = json_of(askback(folder.path()).args(["user", "list", "--json"]));
+    let names: Vec<_> = users.as_array().unwrap().iter().map(|user| (&user["username"], &user["role"])).collect();
+    assert_eq!(names, [(&json!("an/na 安"), &json!("admin")), (&json!("local"), &json!("admin"))]);
+
+    let (code, out, err) = run(&["user", "disable", "an/na 安"]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.contains("(last_admin)"), "{err}");
+    assert!(run(&["user", "delete", "local"]).2.contains("(local_account)"));
+    assert!(run(&["user", "groups", "an/na 安", "--add", "none"]).2.contains("askback group list"));
+    assert_eq!(server.get(&token, "/auth/me").await["username"], "an/na 安");
+    server.register("ben").await;
+    said(&["user", "role", "ben", "admin"]);
+    said(&["user", "role", "an/na 安", "user"]);
+    let off = json_of(askback(folder.path()).args(["user", "disable", "an/na 安", "--json"]));
+    assert_eq!(off["disabled"], true);
+    let me = server.request(reqwest::Method::GET, &token, "/auth/me").send().await.unwrap();
+    assert_eq!(me.status(), 401);
+    assert_eq!(said(&["user", "enable", "an/na 安"]), "an/na 安  user  in it\n");
+    assert_eq!(said(&["group", "delete", "it"]), "deleted it\n");
+    assert_eq!(said(&["user", "delete", "an/na 安"]), "deleted an/na 安\n");
+    assert_eq!(said(&["user", "list"]), "ben  admin\nlocal  admin\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_of_the_settings_is_followed() {
+    let folder = documents();
+    let settings = [("ASKBACK_INGEST_FOLDERS", "docs=handbooks"), ("ASKBACK_SCAN_SECONDS", "1")];
+    let server = Server::start(folder.path(), &settings).await;
+    let door: Value =
+        serde_json::from_slice(&std::fs::read(folder.path().join("var/local-door.json")).unwrap()).unwrap();
+    let token = door["token"].as_str().unwrap();
+    let ready = async |count: i64| {
+        for _ in 0..600 {
+            let listed = server.get(token, "/ingest/folders").await["folders"][0].take();
+            if listed["files"]["ready"] == count && listed["files"]["total"] == count {
+                return listed;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        panic!("the folder is not followed: {}", server.get(token, "/ingest/folders").await)
+    };
+    let listed = ready(2).await;
+    assert_eq!((&listed["source"], &listed["status"]), (&json!("config"), &json!("watching")));
+    std::fs::remove_file(folder.path().join("docs/badge.md")).unwrap();
+    ready(1).await;
+    let left = server.get(token, "/documents?collection=handbooks").await;
+    assert_eq!(left["documents"].as_array().unwrap().len(), 1);
+    assert_eq!(left["documents"][0]["filename"], "中文/班车.txt");
+    assert_eq!(server.terminate().await, (Some(0), String::new()));
+}
+
 #[test]
 fn doctor_says_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
-    let well = json_of(askback(folder.path()).args(["doctor", "--json"]));
+    let well = json_of(askback(folder.path()).args(["doctor", "--json"]).env("ASKBACK_INGEST_FOLDERS", "."));
     assert_eq!(well["ok"], true, "{well:#}");
+    let nowhere = askback(folder.path()).args(["doctor"]).env("ASKBACK_INGEST_FOLDERS", "nowhere").output().unwrap();
+    let (code, out, _) = texts(&nowhere);
+    assert_eq!(code, 1);
+    assert!(out.contains("FAIL  watched folder: nowhere: ") && out.contains("take it out of ingest.folders"), "{out}");
     let output = askback(folder.path())
         .args(["doctor", "--json"])
         .env("ASKBACK_LLM_BASE_URL", "http://127.0.0.1:9/v1")

@@ -2,6 +2,7 @@
 
 mod audit;
 mod desk;
+mod folders;
 mod formats;
 mod gone;
 mod limits;

@@ -18,6 +18,7 @@ mod contract;
 mod crash;
 mod crowd;
 mod eval;
+mod events;
 mod http;
 mod ingest;
 mod llm;

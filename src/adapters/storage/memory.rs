@@ -12,7 +12,7 @@ use super::{
 use crate::domain::{
     error::StoreError,
     id::{SessionId, UserId},
-    memory::{BackgroundEvent, EventId, MemoryStore, Note},
+    memory::{BackgroundEvent, EventId, ListedEvent, MemoryStore, Note},
     time::Millis,
 };
 
@@ -22,6 +22,7 @@ struct EventRow {
     user_id: UserId,
     kind: String,
     subject_id: String,
+    session_id: Option<SessionId>,
     body: Json<Body>,
     created_at: Millis,
 }
@@ -40,10 +41,25 @@ impl From<EventRow> for BackgroundEvent {
             user: row.user_id,
             kind: row.kind,
             subject: row.subject_id,
+            session: row.session_id,
             title: row.body.0.title,
             detail: row.body.0.detail,
             created_at: row.created_at,
         }
+    }
+}
+
+#[derive(FromRow)]
+struct ListedRow {
+    #[sqlx(flatten)]
+    event: EventRow,
+    session_name: Option<String>,
+    is_unread: bool,
+}
+
+impl From<ListedRow> for ListedEvent {
+    fn from(row: ListedRow) -> Self {
+        Self { event: row.event.into(), session_name: row.session_name, is_unread: row.is_unread }
     }
 }
 
@@ -73,10 +89,24 @@ impl MemoryStore for Storage {
         .await
     }
 
-    async fn untold(&self, user: UserId, limit: i64) -> Result<Vec<BackgroundEvent>, StoreError> {
+    async fn untold(&self, user: UserId, session: SessionId, limit: i64) -> Result<Vec<BackgroundEvent>, StoreError> {
         let mut tx = self.read().await?;
-        let rows = Sql::new(UNTOLD).bind(user).bind(limit).all::<EventRow>(&mut tx).await?;
+        let rows = Sql::new(UNTOLD).bind(user).bind(session).bind(limit).all::<EventRow>(&mut tx).await?;
         Ok(rows.into_iter().map(BackgroundEvent::from).collect())
+    }
+
+    async fn events(
+        &self,
+        user: UserId,
+        unread: bool,
+        after: Option<(Millis, EventId)>,
+        limit: i64,
+    ) -> Result<Vec<ListedEvent>, StoreError> {
+        let (time, id) = after.unwrap_or((Millis(i64::MAX), EventId::from_uuid(uuid::Uuid::max())));
+        let query = if unread { Sql::new(UNREAD) } else { Sql::new(EVENTS) };
+        let query = query.bind(user).bind(time).bind(id).bind(limit);
+        let rows = query.all::<ListedRow>(&mut self.read().await?).await?;
+        Ok(rows.into_iter().map(ListedEvent::from).collect())
     }
 
     async fn add_event(&self, event: &BackgroundEvent) -> Result<(), StoreError> {
@@ -101,23 +131,45 @@ set body = excluded.body, upto_ord = excluded.upto_ord, updated_at = excluded.up
 where notes.upto_ord = $5";
 
 const UNTOLD: &str = "
-select id, user_id, kind, subject_id, body, created_at from background_events
-where user_id = $1 and told_in is null order by created_at, id limit $2";
+select id, user_id, kind, subject_id, session_id, body, created_at from background_events
+where user_id = $1 and told_in is null and (session_id is null or session_id = $2) order by created_at, id limit $3";
 
-/// The user may have been deleted since: then there is nobody to tell.
+const EVENTS: &str = "
+select e.id, e.user_id, e.kind, e.subject_id, e.session_id, e.body, e.created_at, s.name as session_name,
+       e.told_in is null as is_unread
+from background_events e left join sessions s on s.id = e.session_id
+where e.user_id = $1 and (e.created_at, e.id) < ($2, $3) order by e.created_at desc, e.id desc limit $4";
+
+const UNREAD: &str = "
+select e.id, e.user_id, e.kind, e.subject_id, e.session_id, e.body, e.created_at, s.name as session_name,
+       e.told_in is null as is_unread
+from background_events e left join sessions s on s.id = e.session_id
+where e.user_id = $1 and (e.created_at, e.id) < ($2, $3) and e.told_in is null
+order by e.created_at desc, e.id desc limit $4";
+
+const OWNS: &str = "select count(*) from sessions where id = $1 and owner_id = $2";
+
+// The user may have been deleted since: then there is nobody to tell.
 const ADD_EVENT: &str = "
-insert into background_events (id, user_id, kind, subject_id, body, created_at)
-select $1, u.id, $3, $4, $5, $6 from users u where u.id = $2
+insert into background_events (id, user_id, kind, subject_id, session_id, body, created_at)
+select $1, u.id, $3, $4, $5, $6, $7 from users u where u.id = $2
 on conflict (user_id, kind, subject_id) do nothing";
 
 /// Adds an event within a transaction.
 pub(super) async fn add_event(tx: &mut Tx, event: &BackgroundEvent) -> Result<(), StoreError> {
+    if let Some(session) = event.session {
+        let (owned,) = Sql::new(OWNS).bind(session).bind(event.user).one::<(i64,)>(tx).await?;
+        if owned == 0 {
+            return Err(StoreError::NotFound);
+        }
+    }
     let body = Body { title: event.title.clone(), detail: event.detail.clone() };
     Sql::new(ADD_EVENT)
         .bind(event.id)
         .bind(event.user)
         .bind(event.kind.as_str())
         .bind(event.subject.as_str())
+        .bind(event.session)
         .json(&body)
         .bind(event.created_at)
         .run(tx)

@@ -3,8 +3,11 @@
 //! A read is a snapshot, a write is one transaction. On SQLite writes go through one task that groups commits
 //! (see `writer`); on Postgres each is its own. Either way a write is whole or nothing, also when its caller leaves.
 
+mod accounts;
 mod chats;
 mod documents;
+mod folders;
+mod groups;
 mod jobs;
 mod memory;
 mod open;

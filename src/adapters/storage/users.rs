@@ -1,10 +1,10 @@
-//! Accounts and refresh tokens.
+//! Accounts, groups and refresh tokens.
 
 use async_trait::async_trait;
 use sqlx::FromRow;
 
 use super::{
-    Storage,
+    Storage, accounts, groups,
     sql::{Sql, Tx, Word},
     writer::Kind,
 };
@@ -12,11 +12,14 @@ use crate::domain::{
     error::StoreError,
     id::UserId,
     time::Millis,
-    user::{FamilyId, RefreshToken, Role, Spent, User, UserStore},
+    user::{
+        Account, AccountChange, FamilyId, Group, GroupChange, GroupId, NotChanged, RefreshToken, Role, Spent, User,
+        UserStore,
+    },
 };
 
 #[derive(FromRow)]
-struct UserRow {
+pub(super) struct UserRow {
     id: UserId,
     name: String,
     role: Word<Role>,
@@ -62,6 +65,55 @@ impl UserStore for Storage {
         self.write(Kind::OTHER, move |tx| Box::pin(async move { set_password(tx, id, hash, now).await })).await
     }
 
+    async fn accounts(&self, after: Option<(Millis, UserId)>, limit: i64) -> Result<Vec<Account>, StoreError> {
+        accounts::all(&mut self.read().await?, after, limit).await
+    }
+
+    async fn account(&self, name_key: &str) -> Result<Account, StoreError> {
+        accounts::named(&mut self.read().await?, name_key).await
+    }
+
+    async fn change_account(
+        &self,
+        id: UserId,
+        change: AccountChange,
+        uncounted: &str,
+        now: Millis,
+    ) -> Result<(), NotChanged> {
+        let uncounted = uncounted.to_owned();
+        self.write(Kind::OTHER, move |tx| {
+            Box::pin(async move { accounts::change(tx, id, change, uncounted, now).await })
+        })
+        .await
+    }
+
+    async fn delete_account(&self, id: UserId, uncounted: &str) -> Result<(), NotChanged> {
+        let uncounted = uncounted.to_owned();
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { accounts::delete(tx, id, uncounted).await })).await
+    }
+
+    async fn groups(&self, after: Option<&str>, limit: i64) -> Result<Vec<Group>, StoreError> {
+        groups::all(&mut self.read().await?, after, limit).await
+    }
+
+    async fn group(&self, name: &str) -> Result<Group, StoreError> {
+        groups::named(&mut self.read().await?, name).await
+    }
+
+    async fn add_group(&self, id: GroupId, name: &str, members: &[UserId]) -> Result<Group, StoreError> {
+        let (name, members) = (name.to_owned(), members.to_vec());
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { groups::add(tx, id, name, &members).await })).await
+    }
+
+    async fn change_group(&self, id: GroupId, change: &GroupChange) -> Result<Group, StoreError> {
+        let change = change.clone();
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { groups::change(tx, id, change).await })).await
+    }
+
+    async fn delete_group(&self, id: GroupId) -> Result<(), StoreError> {
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { groups::delete(tx, id).await })).await
+    }
+
     async fn add_refresh(&self, token: &RefreshToken) -> Result<(), StoreError> {
         let token = token.clone();
         self.write(Kind::OTHER, move |tx| Box::pin(async move { add_refresh(tx, &token).await })).await
@@ -84,7 +136,7 @@ impl UserStore for Storage {
 const USER: &str = "
 select id, name, role, password_hash, auth_epoch, disabled_at, created_at from users where id = $1";
 
-const USER_BY_NAME: &str = "
+pub(super) const USER_BY_NAME: &str = "
 select id, name, role, password_hash, auth_epoch, disabled_at, created_at from users where name_key = $1";
 
 const ADD_USER: &str = "
@@ -108,7 +160,8 @@ async fn add_user(tx: &mut Tx, user: User, name_key: String) -> Result<(), Store
 
 const SET_PASSWORD: &str = "update users set password_hash = $2, auth_epoch = auth_epoch + 1 where id = $1";
 
-const REVOKE_ALL: &str = "update refresh_tokens set revoked_at = $2 where user_id = $1 and revoked_at is null";
+pub(super) const REVOKE_ALL: &str =
+    "update refresh_tokens set revoked_at = $2 where user_id = $1 and revoked_at is null";
 
 /// Whoever knew the old password is out: access tokens by the epoch, refresh tokens by revocation.
 async fn set_password(tx: &mut Tx, id: UserId, hash: String, now: Millis) -> Result<(), StoreError> {

@@ -8,11 +8,12 @@ use utoipa::ToSchema;
 
 use crate::{
     domain::{
-        id::{CollectionId, UserId},
-        knowledge::{Collection, Visibility},
+        id::CollectionId,
+        knowledge::{Collection, Readers, Visibility},
         time::Rfc3339,
     },
     http::{
+        api::users::{group_ids, user_ids},
         error::{ApiError, Result},
         extract::{Json, NamePath},
         state::App,
@@ -20,18 +21,19 @@ use crate::{
     services::ingest::LONGEST_NAME,
 };
 
-const MAX_READERS: usize = 1000;
-
-/// Who may read a collection: everyone, or these users.
-#[derive(Deserialize, ToSchema)]
+/// Who may read a collection: everyone, or these users and whoever is in one of these groups.
+#[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct ReadersBody {
-    /// Every account; `users` must then be empty.
+    /// Every account; `users` and `groups` must then be empty.
     #[serde(default)]
     everyone: bool,
-    /// User names.
+    /// User names, at most 1000.
     #[serde(default)]
     users: Vec<String>,
+    /// Group names, at most 1000.
+    #[serde(default)]
+    groups: Vec<String>,
 }
 
 /// A new collection.
@@ -105,7 +107,7 @@ pub(in crate::http) async fn list(State(app): State<Arc<App>>) -> Result<axum::J
 /// Makes a collection.
 #[utoipa::path(
     post, path = "/collections", tag = "Collections",
-    request_body(content = CollectionBody, example = json!({"name": "hr", "readers": {"users": ["ada"]}})),
+    request_body(content = CollectionBody, example = json!({"name": "hr", "readers": {"users": ["ada"], "groups": ["hr"]}})),
     responses((status = 201, body = CollectionView), (status = 409, description = "`name_taken`"))
 )]
 pub(in crate::http) async fn create(
@@ -116,7 +118,7 @@ pub(in crate::http) async fn create(
     if find(&app, &body.name).await?.is_some() {
         return Err(ApiError::new(409, "name_taken", "There is a collection of this name."));
     }
-    let readers = body.readers.unwrap_or(ReadersBody { everyone: true, users: Vec::new() });
+    let readers = body.readers.unwrap_or(ReadersBody { everyone: true, ..ReadersBody::default() });
     let made = set_readers(&app, &body.name, readers).await?;
     Ok((StatusCode::CREATED, axum::Json(made.into())))
 }
@@ -140,27 +142,20 @@ async fn find(app: &App, name: &str) -> Result<Option<Collection>> {
     Ok(app.documents.collections().await?.into_iter().find(|collection| collection.name == name))
 }
 
-async fn set_readers(app: &App, name: &str, readers: ReadersBody) -> Result<Collection> {
+async fn set_readers(app: &App, name: &str, body: ReadersBody) -> Result<Collection> {
     let now = app.clock.now();
-    let users = if readers.everyone { None } else { Some(ids(app, &readers.users).await?) };
-    if readers.everyone && !readers.users.is_empty() {
-        return Err(ApiError::field("readers.users", "must be empty when everyone may read"));
-    }
-    Ok(app.documents.set_readers(name, CollectionId::at(now), users.as_deref(), now).await?)
-}
-
-async fn ids(app: &App, names: &[String]) -> Result<Vec<UserId>> {
-    if names.len() > MAX_READERS {
-        return Err(ApiError::field("readers.users", format!("must have at most {MAX_READERS} names")));
-    }
-    let mut ids = Vec::with_capacity(names.len());
-    for (position, name) in names.iter().enumerate() {
-        let Some(user) = app.accounts.find(name).await? else {
-            return Err(ApiError::field(&format!("readers.users[{position}]"), "there is no such user"));
-        };
-        ids.push(user.id);
-    }
-    Ok(ids)
+    let readers = if body.everyone {
+        for (field, names) in [("readers.users", &body.users), ("readers.groups", &body.groups)] {
+            if !names.is_empty() {
+                return Err(ApiError::field(field, "must be empty when everyone may read"));
+            }
+        }
+        Readers::Everyone
+    } else {
+        let users = user_ids(app, "readers.users", &body.users).await?;
+        Readers::Listed { users, groups: group_ids(app, "readers.groups", &body.groups).await? }
+    };
+    Ok(app.documents.set_readers(name, CollectionId::at(now), &readers, now).await?)
 }
 
 /// Refuses names that an upload could not name, and those that cannot be shown.

@@ -54,6 +54,17 @@ impl Place for i64 {
     }
 }
 
+/// In a list by name.
+impl Place for String {
+    fn text(&self) -> String {
+        self.clone()
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        (!text.is_empty() && !text.contains('\0')).then(|| text.to_owned())
+    }
+}
+
 /// In a branch.
 impl<T> Place for Id<T> {
     fn text(&self) -> String {

@@ -21,7 +21,8 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
                 // "field: what is wrong", or only the latter.
                 let message = rejection.source().map(ToString::to_string).unwrap_or_default();
                 let (path, message) = message.split_once(": ").unwrap_or(("query", &message));
-                Err(wrong::field(if message.starts_with("unknown field") { "" } else { path }, message))
+                let names_it = message.starts_with("unknown field") || message.starts_with("missing field");
+                Err(wrong::field(if names_it { "" } else { path }, message))
             }
         }
     }

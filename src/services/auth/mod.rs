@@ -5,6 +5,7 @@
 
 mod attempts;
 mod line;
+mod manage;
 mod name;
 mod password;
 mod secret;
@@ -75,6 +76,15 @@ pub enum AuthError {
     /// Another account has this name, or one that reads the same.
     #[error("the name is taken")]
     UsernameTaken,
+    /// Nobody would be left to manage the others.
+    #[error("the last admin")]
+    LastAdmin,
+    /// The command line's own account is not changed by anyone.
+    #[error("the account of the command line")]
+    LocalAccount,
+    /// Another group has this name.
+    #[error("the group's name is taken")]
+    GroupTaken,
     /// Unknown name, wrong password or disabled account: not told apart.
     #[error("wrong name or password")]
     InvalidCredentials,

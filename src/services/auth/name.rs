@@ -7,9 +7,18 @@ use super::AuthError;
 
 const MAX_CHARS: usize = 64;
 
-/// Refuses names that cannot be shown or that would pass for another one.
+/// Refuses names of users that cannot be shown or that would pass for another one.
 pub(super) fn check(name: &str) -> Result<(), AuthError> {
-    let invalid = |message| Err(AuthError::InvalidField { field: "username", message });
+    check_field("username", name)
+}
+
+/// The same for names of groups.
+pub(super) fn check_group(name: &str) -> Result<(), AuthError> {
+    check_field("name", name)
+}
+
+fn check_field(field: &'static str, name: &str) -> Result<(), AuthError> {
+    let invalid = |message| Err(AuthError::InvalidField { field, message });
     if name.is_empty() || name.chars().nth(MAX_CHARS).is_some() {
         return invalid("must have 1 to 64 characters");
     }

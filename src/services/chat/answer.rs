@@ -119,6 +119,7 @@ impl Inner {
     ) -> Result<Ending, TurnError> {
         let mut context = self.context(scene).await?;
         context.background.given = given;
+        context.hear(self.ports.memory.as_ref(), scene.user, scene.accepted.session.id).await?;
         fail::fail_point!("turn:context", |_| Err(TurnError::Internal("failpoint".into())));
         work.told = context.told();
         let prompts = context.prompts(SYSTEM, question, self.config.window_tokens);

@@ -14,6 +14,8 @@ use crate::{
 
 /// Most untold events that one turn tells.
 const MAX_EVENTS: i64 = 8;
+/// Longest title or detail of an event that a model is shown, in characters.
+const MAX_EVENT_TEXT: usize = 200;
 /// Longest earlier message that a model is shown, in characters.
 const MAX_HISTORY_MESSAGE: usize = 6_000;
 
@@ -28,11 +30,11 @@ pub(super) struct Context {
     pub(super) events: Vec<BackgroundEvent>,
 }
 
-/// Reads it: the last `limit` messages of the branch that ends with `leaf`, the note, and events.
+/// Reads it: the last `limit` messages of the branch that ends with `leaf`, and the note. Events are for
+/// [`Context::hear`].
 pub(super) async fn read(
     chats: &dyn ChatStore,
     memory: &dyn MemoryStore,
-    user: UserId,
     session: SessionId,
     leaf: Option<MessageId>,
     limit: usize,
@@ -44,16 +46,27 @@ pub(super) async fn read(
     };
     history.retain(|message| !message.content.trim().is_empty());
     let note = memory.note(session).await?.map(|note| note.body).filter(|body| !body.trim().is_empty());
-    let events = memory.untold(user, MAX_EVENTS).await?;
     let texts = |kind: MessageKind| {
         history.iter().filter(move |message| message.kind == kind).map(|message| message.content.clone()).collect()
     };
     let (user_turns, answers) = (texts(MessageKind::Human), texts(MessageKind::Ai));
     let background = Background { user_turns, answers, note, ..Background::default() };
-    Ok(Context { history, background, events })
+    Ok(Context { history, background, events: Vec::new() })
 }
 
 impl Context {
+    /// Learns what has happened since, which this turn then tells. Not for a turn that only goes on with an earlier one:
+    /// it leaves what happened to the next.
+    pub(super) async fn hear(
+        &mut self,
+        memory: &dyn MemoryStore,
+        user: UserId,
+        session: SessionId,
+    ) -> Result<(), StoreError> {
+        self.events = memory.untold(user, session, MAX_EVENTS).await?;
+        Ok(())
+    }
+
     /// Ids of the events that the turn tells.
     pub(super) fn told(&self) -> Vec<EventId> {
         self.events.iter().map(|event| event.id).collect()
@@ -71,7 +84,11 @@ impl Context {
             system.push_str("\n\nHappened since the last turn; mention it if it matters to the user:");
             for event in &self.events {
                 system.push_str("\n- ");
-                system.push_str(&event.title);
+                system.push_str(&one_line(&event.title));
+                if let Some(detail) = &event.detail {
+                    system.push_str(": ");
+                    system.push_str(&one_line(detail));
+                }
             }
         }
         let mut room = window.saturating_sub(tokens(&system) + tokens(question));
@@ -102,6 +119,13 @@ impl Context {
         }));
         prompts
     }
+}
+
+/// What an event says, which may come from anywhere, as one line of bounded length: it cannot pass for instructions that
+/// stand beside it.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    cut(&words.join(" "), MAX_EVENT_TEXT).to_owned()
 }
 
 /// An estimate of a text's tokens that errs on the high side for the tokenizers in use: three ASCII characters or one

@@ -15,6 +15,7 @@ use crate::domain::{
     hitl::{HitlStatus, Settlement},
     id::UserId,
     problem::Problem,
+    run::RunStatus,
 };
 
 /// Tries before the watchers are let go: the end then waits for the store, but nobody has to wait for it.
@@ -88,8 +89,8 @@ impl Inner {
                 Ending::Asked(asked) => Some(asked.pending),
                 Ending::Answered | Ending::Stopped | Ending::Failed(_) | Ending::Interrupted => None,
             },
-            // What a model was told in a turn that failed, nobody may have heard.
-            told: if status.is_good() { work.told } else { Vec::new() },
+            // What a model was told in a turn that failed, or whose words gave way to a question, nobody has heard.
+            told: if status == RunStatus::Completed { work.told } else { Vec::new() },
             error: problem,
             frames,
             now,

@@ -61,7 +61,6 @@ impl Inner {
         work.transcript.trace = Some(Box::new(trace));
         match finding {
             Finding::Answer(evidence) => {
-                work.told = context.told();
                 let material = material(&record, &evidence);
                 let messages = context.prompts(ANSWER, &material, self.config.window_tokens);
                 work.transcript.answer_from(evidence);

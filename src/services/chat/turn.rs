@@ -417,6 +417,6 @@ impl Inner {
         let accepted = &scene.accepted;
         let (chats, memory) = (self.ports.chats.as_ref(), self.ports.memory.as_ref());
         let history = self.config.history;
-        Ok(context::read(chats, memory, scene.user, accepted.session.id, accepted.parent, history).await?)
+        Ok(context::read(chats, memory, accepted.session.id, accepted.parent, history).await?)
     }
 }

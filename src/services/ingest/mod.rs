@@ -6,6 +6,7 @@
 mod audit;
 pub mod chunk;
 mod collect;
+pub mod folders;
 mod follow;
 mod mirror;
 mod passage;
@@ -206,10 +207,14 @@ impl Ingest {
     /// `Ambiguous` when the name stands in several collections and none is given.
     pub async fn delete(&self, filename: &str, collection: Option<&str>) -> Result<Deleted, IngestError> {
         let document = self.named(filename, collection).await?;
-        let inner = &self.inner;
-        let now = inner.ports.clock.now();
-        let chunks = inner.withdraw(document.id, inner.ports.documents.delete_document(document.id, now)).await?;
+        let chunks = self.remove(document.id).await?;
         Ok(Deleted { document: document.id, filename: document.filename, chunks })
+    }
+
+    /// Deletes this document now. Gives the leaves that answered until then.
+    async fn remove(&self, document: DocumentId) -> Result<i64, StoreError> {
+        let inner = &self.inner;
+        inner.withdraw(document, inner.ports.documents.delete_document(document, inner.ports.clock.now())).await
     }
 
     /// Deletes a document and queues the removal of what it leaves. What is uploaded under its name from now on is

@@ -1,4 +1,6 @@
-//! What is remembered beside the messages: the session's note.
+//! What is remembered beside the messages: the session's note, and background events.
+
+pub mod events;
 
 use std::{sync::Arc, time::Duration};
 

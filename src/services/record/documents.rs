@@ -11,8 +11,8 @@ use crate::domain::{
     index::Segment,
     job::{Fence, JobReport},
     knowledge::{
-        Access, Chunk, Collection, Document, DocumentStore, NewVersion, Page, Placed, Published, Submitted, Upload,
-        Version,
+        Access, Chunk, Collection, Document, DocumentStore, NewVersion, Page, Placed, Published, Readers, Submitted,
+        Upload, Version,
     },
     time::Millis,
 };
@@ -42,7 +42,7 @@ impl DocumentStore for TapedDocuments {
         &self,
         name: &str,
         new_id: CollectionId,
-        readers: Option<&[UserId]>,
+        readers: &Readers,
         now: Millis,
     ) -> Result<Collection, StoreError> {
         self.0.set_readers(name, new_id, readers, now).await

@@ -10,7 +10,7 @@ use crate::domain::{
     error::StoreError,
     hitl::Pending,
     id::{HitlId, MessageId, RunId, SessionId, UserId},
-    memory::{BackgroundEvent, MemoryStore, Note},
+    memory::{BackgroundEvent, EventId, ListedEvent, MemoryStore, Note},
     run::{FrameBatch, Orphan, Run},
     time::{Clock, Millis},
 };
@@ -145,8 +145,18 @@ impl MemoryStore for TapedMemory {
         self.0.put_note(session, note, before, now).await
     }
 
-    async fn untold(&self, user: UserId, limit: i64) -> Result<Vec<BackgroundEvent>, StoreError> {
-        through("memory.untold", &(user, limit), self.0.untold(user, limit)).await
+    async fn untold(&self, user: UserId, session: SessionId, limit: i64) -> Result<Vec<BackgroundEvent>, StoreError> {
+        through("memory.untold", &(user, session, limit), self.0.untold(user, session, limit)).await
+    }
+
+    async fn events(
+        &self,
+        user: UserId,
+        unread: bool,
+        after: Option<(Millis, EventId)>,
+        limit: i64,
+    ) -> Result<Vec<ListedEvent>, StoreError> {
+        self.0.events(user, unread, after, limit).await
     }
 
     async fn add_event(&self, event: &BackgroundEvent) -> Result<(), StoreError> {

@@ -4,7 +4,7 @@ use askback::domain::{
     chat::{ChatStore, HitlReply, MessageStatus},
     error::ModelError,
     hitl::HitlStatus::{self, Answered, Open, Superseded, Taken},
-    knowledge::DocumentStore,
+    knowledge::{DocumentStore, Readers},
     run::{RunKind, RunStatus},
 };
 use futures::StreamExt;
@@ -154,7 +154,8 @@ async fn what_may_not_be_read_any_more_is_not_told(test: &mut TestStore) {
     let harness = in_two_collections(test).await;
     let asked = ask_back(&harness).await;
     assert_eq!(asked.options, ["Aurora X1", "Borealis Z9"]);
-    harness.store.set_readers("more", test.id(), Some(&[]), test.now()).await.unwrap();
+    let nobody = Readers::Listed { users: Vec::new(), groups: Vec::new() };
+    harness.store.set_readers("more", test.id(), &nobody, test.now()).await.unwrap();
     let calls = harness.model.seen().len();
     let answered = harness.reply("", option(&asked, 2)).await.unwrap().finish().await.unwrap();
     assert_eq!((answered.status, answered.response.as_str()), (RunStatus::Completed, GONE));

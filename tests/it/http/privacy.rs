@@ -41,8 +41,8 @@ async fn on_every_route() {
             "run_id" => turn["run_id"].as_str().unwrap(),
             "message_id" => turn["message_id"].as_str().unwrap(),
             "document_id" => document["document_id"].as_str().unwrap(),
-            // Those of admins, who share documents and jobs.
-            "job_id" | "filename" | "name" => NOBODYS,
+            // Those of admins, who share documents, jobs, accounts and groups.
+            "job_id" | "filename" | "name" | "username" => NOBODYS,
             _ => panic!("say here what {name} is, and see that other users' are not found"),
         };
         if is_hers { hers.into() } else { NOBODYS.into() }

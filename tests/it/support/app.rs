@@ -33,7 +33,11 @@ use askback::{
         agent::registry::Registry,
         auth::{Accounts, AuthConfig, Hashing, SigningSecret, new_signing_secret},
         chat::{Chat, ChatConfig, ChatPorts},
-        ingest::{Ingest, Ports, WorkerConfig},
+        ingest::{
+            Ingest, Ports, WorkerConfig,
+            folders::{Folders, FoldersConfig},
+        },
+        memory::events::Events,
         record::{Keeping, Recorder},
         retrieval::{Judges, KnowledgeTool, Retrieval, RetrievalConfig, search::Search},
     },
@@ -164,6 +168,10 @@ impl TestApp {
             WorkerConfig::new("test:1"),
         );
         ingest.start(&tasks, &shutdown).await.unwrap();
+        let scratch = folder.join("watched");
+        std::fs::create_dir_all(&scratch).unwrap();
+        let watching = FoldersConfig::new("test", scratch, folder.clone());
+        let folders = Folders::new(ingest.clone(), store.clone(), port.clone(), watching);
         let chat = Chat::new(
             ChatPorts {
                 chats: store.clone(),
@@ -192,12 +200,14 @@ impl TestApp {
         };
         let component = Component { role: "storage".into(), name: "sqlite".into(), ready: true, required: true };
         let app = Arc::new(App {
-            accounts: Accounts::new(store, port.clone(), config).unwrap(),
+            accounts: Accounts::new(store.clone(), port.clone(), config).unwrap(),
             chat,
             on_busy: OnBusy::Reject,
             on_disconnect: OnDisconnect::Continue,
             retrieval,
             ingest,
+            folders,
+            events: Events::new(store.clone(), store.clone(), port.clone()),
             documents,
             blobs,
             extractor,

@@ -8,7 +8,7 @@ use super::super::sql::{Sql, Tx, Word};
 use crate::domain::{
     error::StoreError,
     id::{CollectionId, UserId},
-    knowledge::{Access, Collection, Visibility},
+    knowledge::{Access, Collection, Readers, Visibility},
     time::Millis,
 };
 
@@ -102,21 +102,27 @@ returning id, name, visibility, created_at";
 const FORGET_READERS: &str = "delete from collection_readers where collection_id = $1";
 
 const ADD_READER: &str = "
-insert into collection_readers (collection_id, kind, principal_id) values ($1, 'user', $2) on conflict do nothing";
+insert into collection_readers (collection_id, kind, principal_id) values ($1, $2, $3) on conflict do nothing";
 
 pub(super) async fn set_readers(
     tx: &mut Tx,
     name: String,
     new_id: CollectionId,
-    readers: Option<Vec<UserId>>,
+    readers: Readers,
     now: Millis,
 ) -> Result<Collection, StoreError> {
-    let visibility = if readers.is_some() { Visibility::Listed } else { Visibility::Everyone };
+    let (visibility, users, groups) = match readers {
+        Readers::Everyone => (Visibility::Everyone, Vec::new(), Vec::new()),
+        Readers::Listed { users, groups } => (Visibility::Listed, users, groups),
+    };
     let set = Sql::new(SET).bind(new_id).bind(name).bind(Word(visibility)).bind(now);
     let row = set.one::<CollectionRow>(tx).await?;
     Sql::new(FORGET_READERS).bind(row.id).run(tx).await?;
-    for reader in readers.unwrap_or_default() {
-        Sql::new(ADD_READER).bind(row.id).bind(reader).run(tx).await?;
+    for user in users {
+        Sql::new(ADD_READER).bind(row.id).bind("user").bind(user).run(tx).await?;
+    }
+    for group in groups {
+        Sql::new(ADD_READER).bind(row.id).bind("group").bind(group).run(tx).await?;
     }
     let readers = Sql::new(READERS_OF).bind(row.id).all(tx).await?;
     with_readers(vec![row], readers).pop().ok_or(StoreError::NotFound)

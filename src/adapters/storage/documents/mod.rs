@@ -20,8 +20,8 @@ use crate::domain::{
     index::Segment,
     job::{Fence, JobReport},
     knowledge::{
-        Access, Chunk, Collection, Document, DocumentStore, NewVersion, Page, Placed, Published, Submitted, Upload,
-        Version,
+        Access, Chunk, Collection, Document, DocumentStore, NewVersion, Page, Placed, Published, Readers, Submitted,
+        Upload, Version,
     },
     time::Millis,
 };
@@ -45,10 +45,10 @@ impl DocumentStore for Storage {
         &self,
         name: &str,
         new_id: CollectionId,
-        readers: Option<&[UserId]>,
+        readers: &Readers,
         now: Millis,
     ) -> Result<Collection, StoreError> {
-        let (name, readers) = (name.to_owned(), readers.map(<[UserId]>::to_vec));
+        let (name, readers) = (name.to_owned(), readers.clone());
         self.write(Kind::OTHER, move |tx| {
             Box::pin(async move { collections::set_readers(tx, name, new_id, readers, now).await })
         })

@@ -31,7 +31,8 @@ use crate::{
     services::ingest::kept_name,
 };
 
-const DEFAULT_COLLECTION: &str = "default";
+/// Where files go that name no collection.
+pub(in crate::http) const DEFAULT_COLLECTION: &str = "default";
 /// Bytes of a form field that is no file.
 const MAX_FIELD: usize = 1024;
 /// Longest that `POST /documents/upload` waits for the job; the job goes on after that.

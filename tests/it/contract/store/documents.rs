@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use askback::domain::{
     error::StoreError,
-    id::{ChunkId, CollectionId, DocumentId, VersionId},
+    id::{ChunkId, CollectionId, DocumentId, UserId, VersionId},
     index::{Point, Quantized, Segment, Sparse},
     job::{Fence, JobFailure, JobQueue, JobReport, JobState},
     knowledge::{
         Access, Chunk, Collection, Document, DocumentStore, Facets, Level, NewVersion, Page, Placed, Published,
-        Submitted, Upload, Version, VersionState, Visibility, Warning,
+        Readers, Submitted, Upload, Version, VersionState, Visibility, Warning,
     },
+    user::{GroupChange, GroupId, UserStore},
 };
 
 use super::{jobs::LEASE, on_both_engines, someone};
@@ -29,6 +30,7 @@ on_both_engines!(
     a_deletion_concerns_what_was_there,
     a_document_deleted_while_it_is_read_stays_deleted,
     readers_of_a_collection_are_enforced,
+    a_group_reads_while_it_is_named_and_one_is_in_it,
     documents_are_listed_in_pages,
     many_chunks_are_staged_and_read_back,
 );
@@ -402,7 +404,7 @@ async fn a_document_deleted_while_it_is_read_stays_deleted(test: &mut TestStore)
 async fn readers_of_a_collection_are_enforced(test: &mut TestStore) {
     let (eva, bob) = (someone(test, "eva").await, someone(test, "bob").await);
     let id = test.id();
-    let listed = test.store.set_readers("秘密", id, Some(&[eva, eva]), test.now()).await;
+    let listed = test.store.set_readers("秘密", id, &only(&[eva, eva], &[]), test.now()).await;
     let secret = Collection {
         id,
         name: "秘密".into(),
@@ -436,11 +438,40 @@ async fn readers_of_a_collection_are_enforced(test: &mut TestStore) {
     assert_eq!(test.store.text(&his, document, 1, 0, 9).await, Err(StoreError::NotFound));
     assert_eq!(test.store.text(&hers, document, 1, 0, 3).await.as_deref(), Ok("Two"));
 
-    let opened = test.store.set_readers("秘密", test.id(), None, test.now()).await;
+    let opened = test.store.set_readers("秘密", test.id(), &Readers::Everyone, test.now()).await;
     assert_eq!(opened, Ok(Collection { visibility: Visibility::Everyone, users: Vec::new(), ..secret }));
     assert_eq!(test.store.readable(bob, None).await.unwrap().collections, both);
     let names: Vec<String> = test.store.collections().await.unwrap().into_iter().map(|each| each.name).collect();
     assert_eq!(names, ["default", "秘密"]);
+}
+
+fn only(users: &[UserId], groups: &[GroupId]) -> Readers {
+    Readers::Listed { users: users.to_vec(), groups: groups.to_vec() }
+}
+
+async fn a_group_reads_while_it_is_named_and_one_is_in_it(test: &mut TestStore) {
+    let (eva, bob) = (someone(test, "eva").await, someone(test, "bob").await);
+    let hr = test.store.add_group(test.id(), "hr", &[eva]).await.unwrap().id;
+    let secret: CollectionId = test.id();
+    let named = test.store.set_readers("secret", secret, &only(&[], &[hr]), test.now()).await.unwrap();
+    assert_eq!((named.users, named.groups), (Vec::<String>::new(), vec!["hr".to_owned()]));
+    let reads = async |user| test.store.readable(user, None).await.unwrap().collections == [secret];
+    assert!(reads(eva).await && !reads(bob).await);
+
+    let swap = GroupChange { add: vec![bob], remove: vec![eva], ..GroupChange::default() };
+    test.store.change_group(hr, &swap).await.unwrap();
+    assert!(!reads(eva).await && reads(bob).await);
+
+    // A group of the same name is another one.
+    test.store.delete_group(hr).await.unwrap();
+    assert!(!reads(bob).await);
+    let again = test.store.add_group(test.id(), "hr", &[bob]).await.unwrap().id;
+    assert!(!reads(bob).await);
+    assert_eq!(test.store.collections().await.unwrap()[0].groups, Vec::<String>::new());
+    test.store.set_readers("secret", secret, &only(&[eva], &[again]), test.now()).await.unwrap();
+    assert!(reads(eva).await && reads(bob).await);
+    test.store.set_readers("secret", secret, &only(&[], &[]), test.now()).await.unwrap();
+    assert!(!reads(eva).await && !reads(bob).await, "nobody is not everyone");
 }
 
 async fn documents_are_listed_in_pages(test: &mut TestStore) {

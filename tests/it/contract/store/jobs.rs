@@ -146,7 +146,7 @@ async fn the_end_of_a_job_is_told_to_its_user(test: &mut TestStore) {
             test.store.complete(fence, &report, test.now()).await.unwrap();
         }
     }
-    let mut told: Vec<_> = test.store.untold(eva, 10).await.unwrap();
+    let mut told: Vec<_> = test.store.untold(eva, test.id(), 10).await.unwrap();
     told.sort_by(|one, other| one.kind.cmp(&other.kind));
     let [done, failed] = &told[..] else { panic!("{told:?}") };
     assert_eq!((done.kind.as_str(), done.detail.as_deref()), ("job_completed", None));
@@ -201,7 +201,7 @@ async fn a_job_is_cancelled_at_every_stage(test: &mut TestStore) {
     test.store.submit(&waiting).await.unwrap();
     let job = test.store.cancel(waiting.job, test.now()).await.unwrap();
     assert!(cancelled(&job), "{job:?}");
-    assert_eq!(test.store.untold(eva, 9).await.unwrap().len(), 1);
+    assert_eq!(test.store.untold(eva, test.id(), 9).await.unwrap().len(), 1);
     assert_eq!(test.store.cancel(waiting.job, test.now()).await, Ok(job), "once more changes nothing");
     assert_eq!(claim(test).await, None);
 

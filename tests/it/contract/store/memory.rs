@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use askback::domain::{
     chat::{ChatStore, Finish, HistoryStore},
+    error::StoreError,
     id::UserId,
-    memory::{BackgroundEvent, EventId, MemoryStore, Note},
+    memory::{BackgroundEvent, EventId, ListedEvent, MemoryStore, Note},
     run::RunStatus,
 };
 
@@ -15,7 +16,13 @@ use super::{
 };
 use crate::support::store::TestStore;
 
-on_both_engines!(a_note_gives_way_to_one_that_was_made_from_it, an_event_is_told_once, an_event_is_added_once);
+on_both_engines!(
+    a_note_gives_way_to_one_that_was_made_from_it,
+    an_event_is_told_once,
+    an_event_is_added_once,
+    an_event_of_a_session_is_told_there,
+    events_are_listed_for_their_user,
+);
 
 async fn a_note_gives_way_to_one_that_was_made_from_it(test: &mut TestStore) {
     let eva = someone(test, "eva").await;
@@ -48,6 +55,7 @@ fn event(test: &TestStore, user: UserId, subject: &str) -> BackgroundEvent {
         user,
         kind: "job_completed".into(),
         subject: subject.into(),
+        session: None,
         title: format!("{subject} 已就绪"),
         detail: Some("2 chunks".into()),
         created_at: test.now(),
@@ -63,12 +71,12 @@ async fn an_event_is_told_once(test: &mut TestStore) {
     for event in [&first, &second, &foreign] {
         test.store.add_event(event).await.unwrap();
     }
-    assert_eq!(test.store.untold(eva, 1).await, Ok(vec![first.clone()]), "oldest first");
+    assert_eq!(test.store.untold(eva, test.id(), 1).await, Ok(vec![first.clone()]), "oldest first");
     let turn = begin(test, eva, says("one")).await;
     let told: Vec<EventId> = vec![first.id, foreign.id];
     test.store.finish(&Finish { told, ..turn.end(RunStatus::Completed, "…") }).await.unwrap();
-    assert_eq!(test.store.untold(eva, 10).await, Ok(vec![second]));
-    assert_eq!(test.store.untold(bob, 10).await, Ok(vec![foreign]), "another user's stays");
+    assert_eq!(test.store.untold(eva, test.id(), 10).await, Ok(vec![second]));
+    assert_eq!(test.store.untold(bob, test.id(), 10).await, Ok(vec![foreign]), "another user's stays");
 }
 
 async fn an_event_is_added_once(test: &mut TestStore) {
@@ -76,6 +84,42 @@ async fn an_event_is_added_once(test: &mut TestStore) {
     let first = event(test, eva, "a");
     test.store.add_event(&first).await.unwrap();
     test.store.add_event(&BackgroundEvent { title: "again".into(), ..event(test, eva, "a") }).await.unwrap();
-    assert_eq!(test.store.untold(eva, 10).await, Ok(vec![first]));
+    assert_eq!(test.store.untold(eva, test.id(), 10).await, Ok(vec![first]));
     test.store.add_event(&event(test, test.id(), "a")).await.unwrap();
+}
+
+async fn an_event_of_a_session_is_told_there(test: &mut TestStore) {
+    let (eva, bob) = (someone(test, "eva").await, someone(test, "bob").await);
+    let turn = begin(test, eva, says("one")).await;
+    turn.answer(test, "1").await;
+    let session = turn.accepted.session.id;
+    let event = BackgroundEvent { session: Some(session), ..event(test, eva, "a") };
+    test.store.add_event(&event).await.unwrap();
+    assert_eq!(test.store.untold(eva, test.id(), 10).await, Ok(Vec::new()));
+    assert_eq!(test.store.untold(eva, session, 10).await, Ok(vec![event.clone()]));
+    let foreign = BackgroundEvent { id: test.id(), user: bob, ..event.clone() };
+    assert_eq!(test.store.add_event(&foreign).await, Err(StoreError::NotFound), "not a session of his");
+    let unknown = BackgroundEvent { id: test.id(), session: Some(test.id()), subject: "b".into(), ..event };
+    assert_eq!(test.store.add_event(&unknown).await, Err(StoreError::NotFound));
+    test.store.delete_session(eva, "s").await.unwrap();
+    assert_eq!(test.store.events(eva, false, None, 10).await, Ok(Vec::new()), "it goes with its session");
+}
+
+async fn events_are_listed_for_their_user(test: &mut TestStore) {
+    let (eva, bob) = (someone(test, "eva").await, someone(test, "bob").await);
+    let turn = begin(test, eva, says("one")).await;
+    let old = event(test, eva, "a");
+    test.clock.forward(Duration::from_secs(1));
+    let new = BackgroundEvent { session: Some(turn.accepted.session.id), ..event(test, eva, "b") };
+    for event in [&old, &new, &event(test, bob, "a")] {
+        test.store.add_event(event).await.unwrap();
+    }
+    test.store.finish(&Finish { told: vec![old.id], ..turn.end(RunStatus::Completed, "…") }).await.unwrap();
+    let told = ListedEvent { event: old, session_name: None, is_unread: false };
+    let untold = ListedEvent { event: new, session_name: Some("s".into()), is_unread: true };
+    assert_eq!(test.store.events(eva, false, None, 10).await, Ok(vec![untold.clone(), told.clone()]));
+    assert_eq!(test.store.events(eva, true, None, 10).await, Ok(vec![untold.clone()]));
+    let place = (untold.event.created_at, untold.event.id);
+    assert_eq!(test.store.events(eva, false, None, 1).await, Ok(vec![untold]));
+    assert_eq!(test.store.events(eva, false, Some(place), 1).await, Ok(vec![told]));
 }

@@ -1,5 +1,6 @@
 //! The store's ports on SQLite and on Postgres.
 
+mod accounts;
 mod chats;
 mod documents;
 mod history;

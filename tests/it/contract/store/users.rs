@@ -85,7 +85,7 @@ async fn a_token_spent_by_many_at_once_is_good_for_one(test: &mut TestStore) {
     assert_eq!((good, reused), (1, 7));
 }
 
-fn token(test: &TestStore, user: askback::domain::id::UserId, hash: u8) -> RefreshToken {
+pub(super) fn token(test: &TestStore, user: askback::domain::id::UserId, hash: u8) -> RefreshToken {
     RefreshToken {
         hash: [hash; 32],
         family: FamilyId::derived(user, &hash.to_string()),
