@@ -85,12 +85,16 @@ async fn the_next_turn_tells_what_happened_once(test: &mut TestStore) {
     assert_eq!(unread(&harness).await, 0);
     harness.ask("And?").await;
     assert_eq!(told(&harness, 0), [""; 0]);
-    // Many are told one after the other.
-    for no in 0..9 {
+    // Of many the last ones are told one by one.
+    for no in 0..11 {
         happens(&harness, harness.user.id, &format!("{no}.md")).await;
     }
     harness.ask("And now?").await;
-    assert_eq!((told(&harness, 0).len(), unread(&harness).await), (8, 1));
+    assert_eq!((told(&harness, 0).len(), told(&harness, 0)[0].as_str()), (8, "3.md is ready"));
+    let seen = harness.model.seen();
+    let Prompt::System { content } = &seen[2].messages[0] else { panic!("no instructions") };
+    assert!(content.contains("\n- earlier: 3 job_completed\n"), "{content}");
+    assert_eq!(unread(&harness).await, 0);
     assert_eq!(unread(&other).await, 1, "another user's stays");
 }
 

@@ -1,5 +1,7 @@
 //! What a model is told: the system prompt, the note, untold events, the last messages, the question, cut to its window.
 
+use std::collections::BTreeMap;
+
 use crate::{
     domain::{
         chat::{ChatStore, Message, MessageKind},
@@ -12,8 +14,10 @@ use crate::{
     text::cut,
 };
 
-/// Most untold events that one turn tells.
-const MAX_EVENTS: i64 = 8;
+/// Most untold events that one turn tells, and how many of them one by one: of the many files of one upload the model
+/// is told how many there were.
+const MAX_EVENTS: i64 = 1_000;
+const EVENTS_SHOWN: usize = 8;
 /// Longest title or detail of an event that a model is shown, in characters.
 const MAX_EVENT_TEXT: usize = 200;
 /// Longest earlier message that a model is shown, in characters.
@@ -82,7 +86,12 @@ impl Context {
         }
         if !self.events.is_empty() {
             system.push_str("\n\nHappened since the last turn; mention it if it matters to the user:");
-            for event in &self.events {
+            let (before, shown) = self.events.split_at(self.events.len().saturating_sub(EVENTS_SHOWN));
+            if !before.is_empty() {
+                system.push_str("\n- ");
+                system.push_str(&counted(before));
+            }
+            for event in shown {
                 system.push_str("\n- ");
                 system.push_str(&one_line(&event.title));
                 if let Some(detail) = &event.detail {
@@ -119,6 +128,16 @@ impl Context {
         }));
         prompts
     }
+}
+
+/// Events by kind: "earlier: 12 job_completed, 1 job_failed".
+fn counted(events: &[BackgroundEvent]) -> String {
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    for event in events {
+        *kinds.entry(&event.kind).or_default() += 1;
+    }
+    let counts: Vec<String> = kinds.into_iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    one_line(&format!("earlier: {}", counts.join(", ")))
 }
 
 /// What an event says, which may come from anywhere, as one line of bounded length: it cannot pass for instructions that

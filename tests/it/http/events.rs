@@ -33,7 +33,7 @@ async fn the_end_of_an_upload_is_an_event_of_its_owner() {
     let first = root.get("/memory/events?limit=1").await.json();
     assert!(first["events"][0]["detail"].as_str().unwrap().starts_with("The file cannot be read"), "{first}");
     let cursor = first["next_cursor"].as_str().unwrap();
-    assert_eq!(listed(&root, &format!("?cursor={cursor}")).await, [good.clone()]);
+    assert_eq!(listed(&root, &format!("?cursor={cursor}")).await, [good]);
 
     root.post("/chat", json!({"message": "Hello"})).await;
     assert!(listed(&root, "?unread").await.is_empty());

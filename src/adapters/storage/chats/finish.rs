@@ -45,8 +45,8 @@ pub(super) async fn finish(tx: &mut Tx, finish: Finish, terms: &Terms) -> Result
         log::append_last(tx, finish.frames).await?;
     }
     fail::fail_point!("finish:logged");
-    for event in finish.told {
-        Sql::new(TELL).bind(event).bind(user).bind(finish.run).run(tx).await?;
+    if !finish.told.is_empty() {
+        Sql::each(TELL, TELL_POSTGRES).bind(user).bind(finish.run).json(&finish.told).run(tx).await?;
     }
     Ok(())
 }
@@ -195,4 +195,10 @@ async fn end_run(
     ended.map(|(user,)| user).ok_or(FENCED)
 }
 
-const TELL: &str = "update background_events set told_in = $3 where id = $1 and user_id = $2 and told_in is null";
+const TELL: &str = "
+update background_events set told_in = $2
+where user_id = $1 and told_in is null and id in (select value from json_each($3))";
+
+const TELL_POSTGRES: &str = "
+update background_events set told_in = $2
+where user_id = $1 and told_in is null and id in (select jsonb_array_elements_text($3))";

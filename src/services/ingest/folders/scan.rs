@@ -81,11 +81,13 @@ impl Inner {
         let seen = self.look(folder).await;
         let known = self.store.known_files(folder.id).await?;
         let planned = seen.and_then(|look| Ok((plan(known, &look, folder.root, began)?, look)));
+        // Taking files in is work that is wanted; only looking has to be cheap.
+        let pause = self.config.interval.max(self.clock.now().since(began) * SHARE);
         let (plan, look) = match planned {
             Ok(planned) => planned,
             Err(fault) => {
                 self.told(folder, fault);
-                self.store.fail_scan(hold, fault, self.clock.now(), self.next(began)).await?;
+                self.store.fail_scan(hold, fault, self.clock.now(), self.clock.now() + pause).await?;
                 return Ok(false);
             }
         };
@@ -102,8 +104,8 @@ impl Inner {
             self.forget(hold, file).await?;
         }
         let scanned = Scanned { root: look.root, skipped: look.skipped, node: self.config.node.clone() };
-        let due = if more { self.clock.now() } else { self.next(began) };
-        self.store.end_scan(hold, &scanned, self.clock.now(), due).await?;
+        let now = self.clock.now();
+        self.store.end_scan(hold, &scanned, now, if more { now } else { now + pause }).await?;
         Ok(more)
     }
 
@@ -121,12 +123,6 @@ impl Inner {
             }
         }
         Ok(taken)
-    }
-
-    /// When a folder is to be looked at again whose scan began then.
-    fn next(&self, began: Millis) -> Millis {
-        let now = self.clock.now();
-        now + self.config.interval.max(now.since(began) * SHARE)
     }
 
     async fn look(&self, folder: &Folder) -> Result<Look, FolderFault> {
