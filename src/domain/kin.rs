@@ -12,6 +12,10 @@ pub type Kin = HashMap<String, HashMap<String, f32>>;
 const WORDS: usize = 4_000;
 /// Cosine from which two words are kin, and the one from which they mean the same.
 const KIN: f32 = 0.3;
+/// The first of them across scripts, where words are less near throughout, and for words that share a character, which
+/// makes them near by itself.
+const KIN_ACROSS: f32 = 0.28;
+const KIN_ALIKE: f32 = 0.6;
 const SAME: f32 = 0.75;
 
 /// The words of `there` that are near to words of `asked`, by an embedder that embeds single words quickly; none by any
@@ -35,7 +39,7 @@ pub async fn kin(embedder: &dyn Embedder, asked: Vec<String>, there: HashSet<Str
             .zip(&vectors)
             .filter_map(|(other, other_vector)| {
                 let cosine = dot(&vector, other_vector.as_ref()?);
-                (cosine >= KIN && *other != word).then(|| (other.clone(), credit(cosine)))
+                (cosine >= least(&word, other) && *other != word).then(|| (other.clone(), credit(cosine)))
             })
             .collect();
         if !near.is_empty() {
@@ -43,6 +47,17 @@ pub async fn kin(embedder: &dyn Embedder, asked: Vec<String>, there: HashSet<Str
         }
     }
     kin
+}
+
+/// From which cosine on two words are kin.
+fn least(word: &str, other: &str) -> f32 {
+    if word.is_ascii() != other.is_ascii() {
+        KIN_ACROSS
+    } else if !word.is_ascii() && word.chars().any(|c| other.contains(c)) {
+        KIN_ALIKE
+    } else {
+        KIN
+    }
 }
 
 /// From a quarter at [`KIN`] to nine tenths at [`SAME`]: never as good as the word itself.

@@ -21,6 +21,11 @@ impl Dimension {
         self.words.into_iter().flatten().copied()
     }
 
+    /// The most usual of them: more would drown the question.
+    pub fn search_words(&self) -> impl Iterator<Item = &'static str> {
+        self.words.into_iter().flat_map(|words| words.iter().take(2)).copied()
+    }
+
     /// Its noun, in Chinese or English.
     #[must_use]
     pub fn noun(&self, is_chinese: bool) -> &'static str {
@@ -28,7 +33,7 @@ impl Dimension {
     }
 }
 
-static ALL: [Dimension; 6] = [
+static ALL: [Dimension; 7] = [
     Dimension {
         words: [
             &["noise", "loudness", "loud", "louder", "noisy", "quiet", "quieter", "decibel"],
@@ -57,6 +62,11 @@ static ALL: [Dimension; 6] = [
         words: [&["temperature", "hot", "warm", "cold"], &["温度", "水温"]],
         asks: r"\bhow (hot|warm|cold)\b|多(热|烫|冷)",
         units: &["°c", "°f", "°"],
+    },
+    Dimension {
+        words: [&["runtime", "runs", "lasts", "holds"], &["续航", "续航时间", "运行时间", "使用时间"]],
+        asks: r"\bbattery life\b|\bhow long\b.*\b(run|last|work|operate)s?\b.*\b(on|per|with|from) ((one|a|each|the|full|single) ){0,2}(charge|battery)\b|\bhow long (does|do|will|can) (the|its|a) battery (last|hold|run)|续航|充(一次|满).*(用|跑|工作)",
+        units: &["s"],
     },
 ];
 
@@ -106,6 +116,11 @@ mod tests {
             ("how wide is the blade", Some("width")),
             ("how high is the fee?", None),
             ("how long is the warranty?", None),
+            ("how long does the warranty of the battery last?", None),
+            ("how long does the warranty last for the battery?", None),
+            ("what is the battery life?", Some("runtime")),
+            ("how long does it run on one charge?", Some("runtime")),
+            ("充满一次能用多久？", Some("runtime")),
         ] {
             assert_eq!(noun(text), expected, "{text}");
         }

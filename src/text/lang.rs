@@ -1,6 +1,11 @@
 //! Which language a text is in, as far as askback treats languages differently.
 
-use super::words::is_han;
+use std::collections::HashSet;
+
+use super::{
+    fold,
+    words::{is_han, words},
+};
 
 /// A language that askback has rules for, or any other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,13 +57,42 @@ pub fn detect(text: &str) -> Lang {
     }
 }
 
+/// The language of `reply` to a question in the language of `asked`. A reply of nothing but numbers and words of `names`,
+/// the things that were offered, has none of its own.
+#[must_use]
+pub fn of_reply<'n>(reply: &str, names: impl IntoIterator<Item = &'n str>, asked: &str) -> Lang {
+    let names: HashSet<String> = names.into_iter().flat_map(|name| spelled(name)).collect();
+    let own: Vec<String> = spelled(reply).filter(|word| !names.contains(word)).collect();
+    match detect(&own.join(" ")) {
+        Lang::Other => detect(asked),
+        lang => lang,
+    }
+}
+
+fn spelled(text: &str) -> impl Iterator<Item = String> {
+    let folded = fold(text);
+    let spelled: Vec<String> = words(&folded).into_iter().map(|word| word.text.to_owned()).collect();
+    spelled.into_iter()
+}
+
 const fn is_latin(c: char) -> bool {
     c.is_ascii_alphabetic() || matches!(c, '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}')
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Lang, detect};
+    use super::{Lang, detect, of_reply};
+
+    #[test]
+    fn a_name_that_was_offered_has_no_language() {
+        let of = |reply: &str, asked: &str| of_reply(reply, ["Aurora X1", "晨星 B7"], asked);
+        for reply in ["2", "aurora", "Aurora X1", "晨星B7", "x1", ""] {
+            assert_eq!(of(reply, "保修期多久？"), Lang::Zh, "{reply}");
+            assert_eq!(of(reply, "How long is the warranty?"), Lang::En, "{reply}");
+        }
+        assert_eq!(of("the Aurora please", "保修期多久？"), Lang::En);
+        assert_eq!(of("第二个", "How long is the warranty?"), Lang::Zh);
+    }
 
     #[test]
     fn both_languages_and_neither() {

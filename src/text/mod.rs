@@ -7,6 +7,7 @@ pub mod clean;
 pub mod dimensions;
 pub mod facets;
 pub mod fold;
+pub mod generic;
 pub mod lang;
 pub mod parts;
 pub mod pointing;
@@ -16,6 +17,8 @@ pub mod reply_words;
 pub mod search;
 pub mod sentences;
 pub mod terms;
+pub mod vocabulary;
+mod wants;
 pub mod words;
 
 use unicode_segmentation::UnicodeSegmentation;

@@ -198,7 +198,7 @@ fn names_another(words: &[Word<'_>], noun: Range<usize>) -> bool {
 
 static CHINESE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r"(?:这|那|该|此)(?:个|款|种|家|本|台|份|项|部|座|位)?(\p{Han}{2,6}?)(?:的|是|有|在|能|可|会|支持|$|[^\p{Han}])",
+        r"(?:该|此|这(?:个|款|种|家|本|台|份|项|部|座|位)?|那(?:个|款|种|家|本|台|份|项|部|座|位))(\p{Han}{2,6}?)(?:的|是|有|在|能|可|会|支持|$|[^\p{Han}])",
     )
     .ok()
 });
@@ -233,6 +233,8 @@ mod tests {
             ("该产品的保修期多久？", Some("产品")),
             ("请问这家医院在哪里？", Some("医院")),
             ("落山风这个名字有什么来由？", None),
+            ("那滤芯呢？", None),
+            ("那款滤芯的价格是多少？", Some("滤芯")),
             ("Is this robot quiet?", Some("robot")),
             ("Is this different from the other one?", None),
             ("Does this mean that it is safe?", None),

@@ -11,54 +11,13 @@ use super::{
     fold::{fold, simplified},
     lang::{Lang, detect},
     pointing::{Pointed, pointed},
-    quantities::{Kind, Quantity, quantities},
+    quantities::{Quantity, quantities},
     terms::analyse,
+    wants::wants,
     words::{is_han, is_stop, words},
 };
 
-/// The kind of answer that is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Wants {
-    /// A length of time.
-    Duration,
-    /// An amount of money.
-    Money,
-    /// A count or a measure.
-    Amount,
-    /// A share.
-    Percent,
-    /// A time.
-    Date,
-    /// Somebody.
-    Person,
-    /// Somewhere.
-    Place,
-    /// Yes or no.
-    YesNo,
-    /// Several things.
-    List,
-    /// How something is done.
-    Procedure,
-    /// Why.
-    Reason,
-    /// None of these.
-    Other,
-}
-
-impl Wants {
-    /// The kinds of quantity that can answer it; empty where no quantity does.
-    #[must_use]
-    pub const fn quantities(self) -> &'static [Kind] {
-        match self {
-            Self::Duration => &[Kind::Duration],
-            Self::Money => &[Kind::Money],
-            Self::Amount => &[Kind::Measure, Kind::Number, Kind::Duration, Kind::Money, Kind::Percent],
-            Self::Percent => &[Kind::Percent],
-            Self::Date => &[Kind::Date],
-            Self::Person | Self::Place | Self::YesNo | Self::List | Self::Procedure | Self::Reason | Self::Other => &[],
-        }
-    }
-}
+pub use super::wants::Wants;
 
 /// How many of the things that match are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,6 +96,10 @@ impl Question {
         let mut content = content(text);
         let lang = detect(text);
         let is_follow_up = is_follow_up(&folded, &content);
+        // "Warranty length" is about a warranty: its other word is the kind of answer.
+        if wants == Wants::Duration && content.iter().any(|word| !names_duration(word)) {
+            content.retain(|word| !names_duration(word));
+        }
         let asked = dimensions::asked(&folded);
         let wants = if asked.is_some() && wants == Wants::Other { Wants::Amount } else { wants };
         let dimension = asked.or_else(|| content.iter().find_map(|word| dimensions::named(&word.text)));
@@ -185,12 +148,7 @@ impl Question {
     /// Whether `quantity` measures what the question asks for, as far as it says what that is.
     #[must_use]
     pub fn is_measured_by(&self, quantity: &Quantity) -> bool {
-        let unit = |units: &[&str]| {
-            let value = quantity.key.split_once(':').map_or("", |(_, value)| value);
-            let written = value.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-            units.contains(&written)
-        };
-        self.dimension.is_none_or(|dimension| unit(dimension.units))
+        self.dimension.is_none_or(|dimension| dimension.units.contains(&quantity.unit()))
     }
 
     /// Whether it carries a name or a code.
@@ -200,8 +158,8 @@ impl Question {
     }
 }
 
-/// A pattern of this module. All are literals; a broken one is found by the tests and matches nothing.
-fn pattern(text: &str) -> Option<Regex> {
+/// A pattern of a question. All are literals; a broken one is found by the tests and matches nothing.
+pub(super) fn pattern(text: &str) -> Option<Regex> {
     Regex::new(text).ok()
 }
 
@@ -209,50 +167,31 @@ fn matches(pattern: &LazyLock<Option<Regex>>, text: &str) -> bool {
     pattern.as_ref().is_some_and(|pattern| pattern.is_match(text))
 }
 
-/// In the order in which they are tried.
-static WANTS: LazyLock<Vec<(Wants, Regex)>> = LazyLock::new(|| {
-    [
-        (Wants::Percent, r"\b(what|which) (is the )?(percent|percentage|share|proportion)\b|\bpercentage of\b|百分之几|百分比|占比|比例"),
-        (Wants::Money, r"\bhow much (money|is|are|does|do|did|was|were|will|would)\b.*\b(cost|price|pay|paid|fee|charge|spend)|\bhow much (is|are|was|were) (a|an|the|one|your)\b|\bhow (expensive|much money)\b|\bhow much (can|could|may|should|must) (i|we|you|one)\b.*\b(spend|pay|claim)\b|\bwhat (is|are|was|were|does|do|did)\b.*\b(cost|costs|price|prices|fee|fees|salary)\b|\bprice of\b|多少(钱|元|美元|人民币)|几块钱|几元|价格|价钱|费用(是|为)?多少|怎么收费|如何收费|收费标准"),
-        (Wants::Duration, r"\bhow (long|soon|early)\b|\bhow many (second|minute|hour|day|week|month|year|business day|working day)s?\b|\bwhat (is|was) the (duration|length of time)\b|^\W*(\w+ )?(warranty|guarantee|trial|notice|return|retention|validity) (length|duration|period|term)\b|多久|多长时间|多少?(天|年|个月|小时|分钟|秒|周|个工作日|日)|几(天|年|个月|个小时|小时|分钟|周|个工作日)"),
-        (Wants::Date, r"\bwhen\b|\bhow late\b|\b(what|which) (year|date|day|month|time)\b|什么时候|何时|什么时间|哪一?(年|天|日|月)|几(月|号|点)|何年|何月"),
-        (Wants::Amount, r"\bhow (much|many|far|fast|quickly|slow|high|tall|heavy|big|large|small|deep|thick|wide|often|frequently|loud|old|hot|cold|strong|powerful|bright)\b|\b(number|amount|quantity) of\b|多少|多大|多高|多重|多远|多宽|多深|多快|几(个|位|名|次|人|家|种|台|件|倍|项|条|层|岁)|第几"),
-        (Wants::Person, r"\bwho(m|se)?\b|谁|哪位|何人|哪个人"),
-        (Wants::Place, r"\bwhere\b|\b(what|which) (city|country|place|town|state|county|location)\b|哪里|哪儿|何处|在哪|哪个(国家|城市|地方|省|地区)"),
-        (Wants::Reason, r"\bwhy\b|为什么|为何|原因"),
-        (Wants::Procedure, r"\bhow (is|are|was|were|do|can|to|should|could|would|does one|am i|are we)\b|怎么|如何|怎样"),
-        (Wants::YesNo, r"^(is|are|was|were|do|does|did|can|could|may|will|would|should|has|have|had|am|must)\b|吗[?？]?$|是否|能不能|可不可以|有没有|是不是|能否|可否"),
-        (Wants::List, r"\b(what|which) are\b|\bwhich (\w+ )?\w+[^su\W]s (have|has|need|offer|support|include|are)\b|\blist\b|\bname (the|all|some)\b|\bwhat (kinds?|types?|sorts?) of\b|哪些|有什么|列出|列举|哪几"),
-    ]
-    .into_iter()
-    .filter_map(|(wants, text)| pattern(text).map(|pattern| (wants, pattern)))
-    .collect()
-});
-
-fn wants(folded: &str) -> Wants {
-    let trimmed = folded.trim();
-    WANTS.iter().find(|(_, pattern)| pattern.is_match(trimmed)).map_or(Wants::Other, |(wants, _)| *wants)
-}
-
 static MACHINERY: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(
         r"(?ix)
-        \bhow\ (long|soon|early|late|much|many|far|fast|quickly|slow|high|tall|heavy|big|large|small|deep|thick|wide|often|frequently|loud|old|hot|cold|strong|powerful|bright|come|do|does|did|can|should|would|is|are)\b
+        \bhow\ many\ ((business|working|calendar)\ )?(second|minute|hour|day|week|month|year)s?\b
+        | \bhow\ (long|soon|early|late|much|many|far|fast|quickly|slow|high|tall|heavy|big|large|small|deep|thick|wide|often|frequently|loud|old|hot|cold|strong|powerful|bright|come|do|does|did|can|should|would|is|are)\b
         | \b(what|which)\ (year|date|day|month|time|percentage|percent)\b
         | \bwhat\ (kinds?|types?|sorts?)\ of\b | \bwhat\ (is|are)\ the\ (name|names)\ of\b
         | \b(tell|show|give|explain|describe)\ (me|us)\b | \b(do\ you\ know|i\ want\ to\ know|i\ would\ like\ to\ know)\b
         | \b(what|how)\ about\b | \bi\ need\b | \bin\ general\b | \brespectively\b
+        | \bwhich\ ones?\b | \b(the|these|those)\ (two|three|four|five)\b
         | \bcompar(e|es|ed|ing|ison)\b | \b(the\ )?differences?\ (between|of|in)\b | \bhow\ do(es)?\b | \bdiffers?\b
         | \b(according\ to|based\ on|summari[sz]e|a\ summary\ of)\b | \b(each|every|both|all)\b | \b(mean|means|stand\ for)\s*[?？]?\s*$
         | 根据|依据|总结|概述|简述|描述|列举|列出|各自|每[个款种]|所有
+        | [更最](安静|便宜|昂贵|[重轻沉吵响大小高低长短快慢贵多少早晚好强弱宽深热冷])
         | 比较一?下?|对比一?下?|有什么区别|有什么不同|的?区别
         | 多少钱|多长时间|多长|多久|多少|多大|多高|多重|多远|什么时候|什么时间|何时|为什么|为何|怎么样|怎么办|怎么|如何|怎样|请问|想知道|我想了解|告诉我
-        | 哪一?[年天月日个位些种款家里儿]|第几|几[个位名次天年月号点周种台件倍]|什么意思|什么|谁|是否|能不能|可不可以|有没有|是不是|能否|可否|分别|一般|总共|一共|[吗呢吧呀啊][?？]?$",
+        | 哪一?[年天月日个位些种款家里儿]|第几|几[个位名次天年月号点周种台件倍]|什么意思|什么|谁|是否|能不能|可不可以|有没有|是不是|能否|可否|分别|一般|总共|一共|一次\s*[?？]?\s*$|[吗呢吧呀啊][?？]?$",
     )
 });
 
 static NAMED_CODE: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern(r"\b(?P<name>[A-Za-z]{4,})-(?P<code>[A-Za-z]{1,3}[0-9]+[A-Za-z]?)\b"));
+
+static BATTERY_LIFE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| pattern(r"(?i)\b(?P<battery>batter(?:y|ies)) li(?:fe|ves)\b"));
 
 /// Stop words as they are mistyped most.
 const SLIPPED_STOPS: &[&str] =
@@ -274,11 +213,14 @@ fn content(text: &str) -> Vec<Content> {
     let capitals = latin.iter().filter(|word| word.starts_with(char::is_uppercase)).count();
     let capitals_tell = capitals * 4 <= latin.len() * 3 || latin.len() <= 3;
     let mut found: Vec<Content> = Vec::new();
-    // "Aurora-X1" says a name and a code.
-    let stripped = match NAMED_CODE.as_ref() {
-        Some(named) => named.replace_all(&stripped, "$name $code").into_owned(),
-        None => stripped,
-    };
+    // "Aurora-X1" says a name and a code; the life of a battery is how long it runs.
+    let stripped = [(&NAMED_CODE, "$name $code"), (&BATTERY_LIFE, "$battery runtime")].into_iter().fold(
+        stripped,
+        |text, (pattern, spelled)| match pattern.as_ref() {
+            Some(pattern) => pattern.replace_all(&text, spelled).into_owned(),
+            None => text,
+        },
+    );
     for word in words(&stripped) {
         let folded = fold(word.text);
         if is_stop(&folded)
@@ -313,6 +255,10 @@ fn content(text: &str) -> Vec<Content> {
     found
 }
 
+fn names_duration(word: &Content) -> bool {
+    matches!(word.text.as_str(), "length" | "duration" | "period" | "时长" | "期限" | "周期" | "频率")
+}
+
 /// Byte ranges inside quotation marks and title marks.
 fn quoted(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut ranges = Vec::new();
@@ -340,7 +286,7 @@ static COMPARE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 static ALL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(
-        r"\b(all|both|each|every|respective|respectively|whichever|regardless)\b|\bin general\b|\bany of\b|\beither of\b|所有|全部|各自|各个|各种|各款|每种|每个|每款|分别|两者|两个都|都要|一般来说|无论|不论",
+        r"\b(all|both|each|every|respective|respectively|whichever|regardless)\b|\b(the|these|those) (two|three|four|five)\b|[这那][两三几](款|个|台|种|位|份|本)|\bin general\b|\bany of\b|\beither of\b|所有|全部|各自|各个|各种|各款|每种|每个|每款|分别|两者|两个都|都要|一般来说|无论|不论",
     )
 });
 
@@ -392,44 +338,8 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles() {
-        assert_eq!(WANTS.len(), 11);
-        for pattern in [&MACHINERY, &COMPARE, &ALL, &WHOLE, &OPENS_FOLLOW_UP, &PRONOUN] {
+        for pattern in [&NAMED_CODE, &BATTERY_LIFE, &MACHINERY, &COMPARE, &ALL, &WHOLE, &OPENS_FOLLOW_UP, &PRONOUN] {
             assert!(pattern.is_some());
-        }
-    }
-
-    #[test]
-    fn the_kind_of_answer() {
-        let cases = [
-            ("How long is the warranty?", Wants::Duration),
-            ("保修期多久？", Wants::Duration),
-            ("滤芯多长时间更换一次？", Wants::Duration),
-            ("How much is the licence?", Wants::Money),
-            ("会员多少钱一年？", Wants::Money),
-            ("When does the policy take effect?", Wants::Date),
-            ("这本书哪一年出版？", Wants::Date),
-            ("How many visitors may be in one hall?", Wants::Amount),
-            ("How much does the robot weigh?", Wants::Amount),
-            ("How early do visitors have to be registered?", Wants::Duration),
-            ("How soon is the money refunded?", Wants::Duration),
-            ("How strong is the suction power?", Wants::Amount),
-            ("How quickly does it charge?", Wants::Amount),
-            ("What percentage of sales came from Asia?", Wants::Percent),
-            ("Who approves long trips?", Wants::Person),
-            ("谁负责审批？", Wants::Person),
-            ("Where is the meeting point?", Wants::Place),
-            ("Why does the light blink?", Wants::Reason),
-            ("How do I reset the robot?", Wants::Procedure),
-            ("How is the rate derived?", Wants::Procedure),
-            ("如何申请报销？", Wants::Procedure),
-            ("Can the battery be changed?", Wants::YesNo),
-            ("滤芯可以水洗吗？", Wants::YesNo),
-            ("What are the error codes?", Wants::List),
-            ("有哪些故障代码", Wants::List),
-            ("Tell me about the dock", Wants::Other),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(Question::read(text).wants, expected, "{text}");
         }
     }
 

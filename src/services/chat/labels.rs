@@ -1,6 +1,9 @@
 //! What a turn says by itself, in the language of the user's message.
 
-use crate::text::lang::{Lang, detect};
+use crate::{
+    domain::hitl::Pending,
+    text::lang::{Lang, detect, of_reply},
+};
 
 /// The sentences and step labels of one language.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,12 +47,15 @@ static ZH: Labels = Labels {
     step_limit: "在一次提问允许的步骤内没能完成，请试着只问其中一部分。",
 };
 
-/// Those of the language of `text` or, where that has none ("2"), of the question that it replies to.
-pub(super) fn of(text: &str, asked: Option<&str>) -> &'static Labels {
-    let lang = match (detect(text), asked) {
-        (Lang::Other, Some(asked)) => detect(asked),
-        (lang, _) => lang,
-    };
+/// Those of the language of `text` or, where that has none ("2", "Aurora X1"), of the question that it replies to.
+pub(super) fn of(text: &str, asked: Option<&Pending>) -> &'static Labels {
+    let lang = asked.map_or_else(
+        || detect(text),
+        |asked| {
+            let options = asked.record.iter().flat_map(|record| &record.question.options);
+            of_reply(text, options.map(|option| option.label.as_str()), &asked.prompt)
+        },
+    );
     match lang {
         Lang::Zh => &ZH,
         Lang::En | Lang::Other => &EN,

@@ -69,7 +69,7 @@ impl Scene {
             request: accepted.request.clone(),
             request_id: None,
             session_name: accepted.session.name.clone(),
-            labels: labels::of(&accepted.text, accepted.question.as_ref().map(|question| question.prompt.as_str())),
+            labels: labels::of(&accepted.text, accepted.question.as_ref()),
             accepted,
             run: id.run,
             queued: None,

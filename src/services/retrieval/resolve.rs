@@ -60,7 +60,7 @@ impl Resolved {
 /// "How loud" is found under the names of what it asks for.
 fn with_dimension(text: String, question: &Question) -> String {
     match question.dimension {
-        Some(dimension) => format!("{text}\n{}", dimension.words().collect::<Vec<_>>().join(" ")),
+        Some(dimension) => format!("{text}\n{}", dimension.search_words().collect::<Vec<_>>().join(" ")),
         None => text,
     }
 }

@@ -11,7 +11,7 @@ use crate::{
         index::Filter,
         trace::RagTrace,
     },
-    text::question::Question,
+    text::{lang::of_reply, question::Question},
 };
 
 use super::{
@@ -51,8 +51,10 @@ impl Retrieval {
             hitl_resume_from_route: Some(record.question.route),
             ..RagTrace::default()
         };
+        let labels = record.question.options.iter().map(|option| option.label.as_str());
         let work = Work {
             rewrites: record.question.rewrite_count,
+            lang: of_reply(ask.message, labels, &record.question.original_question),
             asked,
             ..Work::new(&narrowed, &resolved, &record.answers, filter)
         };

@@ -17,7 +17,10 @@ use crate::{
         index::Filter,
         trace::RagTrace,
     },
-    text::{lang::Lang, question::Question},
+    text::{
+        lang::{Lang, detect},
+        question::Question,
+    },
 };
 
 use super::{
@@ -48,6 +51,8 @@ pub(crate) struct Work<'a> {
     pub filter: Filter,
     /// A part of a complex question.
     pub is_part: bool,
+    /// The language that people are answered in.
+    pub lang: Lang,
     /// Progress is told under this id and title.
     pub group: Option<(&'a str, &'a str)>,
     /// Rewrites already spent.
@@ -57,15 +62,12 @@ pub(crate) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    pub(crate) const fn new(ask: &'a Ask<'a>, resolved: &'a Resolved, answers: &'a [Answer], filter: Filter) -> Self {
-        Self { ask, resolved, answers, filter, is_part: false, group: None, rewrites: 0, asked: &[] }
-    }
-
-    fn lang(&self) -> Lang {
-        match crate::text::lang::detect(self.ask.message) {
-            Lang::Other => self.resolved.question.lang,
+    pub(crate) fn new(ask: &'a Ask<'a>, resolved: &'a Resolved, answers: &'a [Answer], filter: Filter) -> Self {
+        let lang = match detect(ask.message) {
+            Lang::Other => resolved.question.lang,
             lang => lang,
-        }
+        };
+        Self { ask, resolved, answers, filter, is_part: false, lang, group: None, rewrites: 0, asked: &[] }
     }
 }
 
@@ -146,7 +148,7 @@ impl Outcome {
 impl Retrieval {
     /// Retrieves, grades and routes; rewrites once where the table says so.
     pub(crate) async fn work(&self, work: &Work<'_>, trace: &mut RagTrace) -> Result<Outcome, TurnError> {
-        let (zh, progress) = (work.lang() == Lang::Zh, work.ask.progress);
+        let (zh, progress) = (work.lang == Lang::Zh, work.ask.progress);
         let say = |icon: &str, en: &str, zh_text: &str, detail: &str| {
             progress.step(icon, if zh { zh_text } else { en }, detail, work.group);
         };
@@ -196,7 +198,7 @@ impl Retrieval {
         let case = Case {
             asked: work.resolved.text.clone(),
             question: work.resolved.question.clone(),
-            lang: work.lang(),
+            lang: work.lang,
             pool: Arc::clone(&found.pool),
             readings,
             stats: Arc::clone(&found.stats),
@@ -213,7 +215,7 @@ impl Retrieval {
             return Ok((judged, weights::VERSION.to_owned()));
         };
         Ok(match model::ask(grader, &work.resolved.text, &found.passages).await {
-            Ok(opinion) => (model::merge(judged, opinion, work.lang()), grader.name().to_owned()),
+            Ok(opinion) => (model::merge(judged, opinion, work.lang), grader.name().to_owned()),
             Err(problem) => (judged, format!("{} ({} {})", weights::VERSION, grader.name(), problem.as_str())),
         })
     }
@@ -296,6 +298,14 @@ impl Retrieval {
         for passage in found.passages.iter().filter(kept) {
             if !passages.iter().any(|known| known.chunk_id == passage.chunk_id || holds(known, passage)) {
                 passages.push(passage.clone());
+            }
+        }
+        // What a document says of the matter may stand in another leaf than its best one.
+        let leads: BTreeSet<DocumentId> = passages.iter().take(judged.lead.len()).map(|one| one.document_id).collect();
+        let near = judged.supports.iter().filter(|support| support.score >= FAR * judged.confidence);
+        for leaf in near.filter_map(|support| found.pool.get(support.leaf)).filter(kept) {
+            if leads.contains(&leaf.document_id) && !passages.iter().any(|known| holds(known, leaf)) {
+                passages.push(leaf.clone());
             }
         }
         narrow(&mut passages, answers);
@@ -390,11 +400,10 @@ fn with_answers(question: &str, answers: &[Answer]) -> String {
 /// Partial evidence after a rewrite: what the question says and the evidence lacks is asked for.
 fn unspecific(work: &Work<'_>, judged: &Judged) -> OpenQuestion {
     let slot = Slot { facet: Facet::Subject, is_product: false, name: None };
-    let mut question =
-        make_question(work.lang(), Route::Clarify, &slot, Vec::new(), &work.resolved.text, work.rewrites);
+    let mut question = make_question(work.lang, Route::Clarify, &slot, Vec::new(), &work.resolved.text, work.rewrites);
     let lacking = lacking(&work.resolved.question, judged);
     if !lacking.is_empty() {
-        question.prompt = if work.lang() == Lang::Zh {
+        question.prompt = if work.lang == Lang::Zh {
             format!("文档中没有找到“{}”的相关内容。您能换个说法，或说得更具体一些吗？", lacking.join("、"))
         } else {
             format!("The documents do not mention “{}”. Could you put it differently or say more?", lacking.join(", "))

@@ -41,6 +41,21 @@ pub struct Quantity {
     pub key: String,
 }
 
+impl Quantity {
+    /// The unit that it is counted in, as keys spell it; empty for bare numbers and dates.
+    #[must_use]
+    pub fn unit(&self) -> &str {
+        let value = self.key.split_once(':').map_or("", |(_, value)| value);
+        value.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'))
+    }
+
+    /// Whether both count the same thing in the same unit.
+    #[must_use]
+    pub fn is_of_unit_of(&self, other: &Self) -> bool {
+        self.kind == other.kind && !self.unit().is_empty() && self.unit() == other.unit()
+    }
+}
+
 /// The quantities of `text`, in order, without overlaps.
 #[must_use]
 pub fn quantities(text: &str) -> Vec<Quantity> {

@@ -3,16 +3,25 @@
 use askback::domain::evidence::{Finding, Route};
 use serde::Deserialize;
 
+use super::told::write;
 use crate::support::shelf::Shelf;
 
 #[derive(Deserialize)]
 struct Case {
     text: String,
+    /// The user's turns before.
+    #[serde(default)]
+    before: Vec<String>,
     expected: String,
     #[serde(default)]
     answers: Vec<String>,
     #[serde(default)]
     document: Option<String>,
+    /// What the text of the answer has to hold, all of it, and may not hold.
+    #[serde(default)]
+    says: Vec<String>,
+    #[serde(default)]
+    lacks: Vec<String>,
     #[serde(default)]
     route: Option<String>,
     #[serde(default)]
@@ -32,7 +41,8 @@ struct Reply {
 
 /// What went wrong, if anything.
 async fn problem(shelf: &Shelf, case: &Case) -> Option<String> {
-    let found = shelf.question(&case.text).await;
+    let before: Vec<&str> = case.before.iter().map(String::as_str).collect();
+    let found = shelf.question_after(&before, &case.text).await;
     let reason = found.trace.evidence_reason.clone().unwrap_or_default();
     match (case.expected.as_str(), &found.finding) {
         ("answerable", Finding::Answer(evidence)) => {
@@ -43,7 +53,16 @@ async fn problem(shelf: &Shelf, case: &Case) -> Option<String> {
                 .document
                 .as_deref()
                 .is_none_or(|name| evidence.passages.iter().any(|passage| passage.filename == name));
-            (!holds || !from).then(|| format!("other evidence ({}): {reason}", evidence.passages[0].filename))
+            if !holds && !case.answers.is_empty() || !from {
+                return Some(format!("other evidence ({}): {reason}", evidence.passages[0].filename));
+            }
+            if case.says.is_empty() && case.lacks.is_empty() {
+                return None;
+            }
+            let said = write(evidence, &case.text).await;
+            let is_right = case.says.iter().all(|part| said.contains(part.as_str()))
+                && !case.lacks.iter().any(|part| said.contains(part.as_str()));
+            (!is_right).then(|| format!("says {said}"))
         }
         ("unanswerable", Finding::NoKnowledge) => None,
         ("ambiguous", Finding::Ask(question)) => {

@@ -1,11 +1,11 @@
 //! What the built-in model says, over a shelf.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use askback::{
     adapters::{embed::builtin::Builtin as Vectors, llm::builtin::Builtin},
     domain::{
-        evidence::{Finding, render_evidence},
+        evidence::{Evidence, Finding, render_evidence},
         model::{ModelRequest, Prompt, complete},
     },
 };
@@ -28,15 +28,18 @@ pub const fn case(question: &'static str, holds: &'static [&'static str], lacks:
 pub async fn told(shelf: &Shelf, before: &[&str], question: &str) -> String {
     let found = shelf.question_after(before, question).await;
     match &found.finding {
-        Finding::Answer(evidence) => {
-            let messages =
-                vec![Prompt::System { content: render_evidence(evidence) }, Prompt::User { content: question.into() }];
-            let model = Builtin::new(Some(Arc::new(Vectors::load().unwrap())));
-            complete(&model, ModelRequest { messages, ..ModelRequest::default() }).await.unwrap().text
-        }
+        Finding::Answer(evidence) => write(evidence, question).await,
         Finding::Ask(asked) => format!("asks {}", asked.text()),
         Finding::NoKnowledge => format!("nothing ({})", found.trace.evidence_reason.unwrap_or_default()),
     }
+}
+
+/// The answer to `question` from `evidence`.
+pub async fn write(evidence: &Evidence, question: &str) -> String {
+    static MODEL: LazyLock<Builtin> = LazyLock::new(|| Builtin::new(Some(Arc::new(Vectors::load().unwrap()))));
+    let messages =
+        vec![Prompt::System { content: render_evidence(evidence) }, Prompt::User { content: question.into() }];
+    complete(&*MODEL, ModelRequest { messages, ..ModelRequest::default() }).await.unwrap().text
 }
 
 /// All cases over one shelf.

@@ -8,6 +8,7 @@ mod pick;
 mod speak;
 mod talk;
 mod terms;
+mod wording;
 mod write;
 
 use std::sync::Arc;
@@ -132,12 +133,11 @@ fn behind<'t>(begun: &str, text: &'t str) -> &'t str {
     text.rfind(last).map_or("", |at| &text[at + last.len()..])
 }
 
-/// The language to answer in: the question's, else that of what was typed ("2" has none).
+/// The language to answer in: that of what was typed, else the question's ("2" has none). What a question leans on, and
+/// what was answered to askback's own, stands in brackets behind it.
 fn language(question: &str, asked: &str) -> Lang {
-    match (detect(asked), detect(question)) {
-        (Lang::Zh, _) | (Lang::Other, Lang::Zh) => Lang::Zh,
-        _ => Lang::En,
-    }
+    let own = question.split_once(" (").map_or(question, |(own, _)| own);
+    [asked, own, question].into_iter().map(detect).find(|lang| *lang != Lang::Other).unwrap_or(Lang::En)
 }
 
 fn search(messages: &[Prompt]) -> ToolCall {
@@ -156,7 +156,7 @@ fn query(messages: &[Prompt]) -> &str {
 
 /// What the conversation asks for now.
 struct Turn<'r> {
-    /// The last message of the user.
+    /// The last message of the user; empty where it is material to answer from.
     asked: &'r str,
     /// What the answer begins with already.
     begun: &'r str,
@@ -197,12 +197,14 @@ impl<'r> Turn<'r> {
             _ => (asked, ""),
         };
         let found = results.clone().find_map(|(_, content)| parse_evidence(content));
+        let material = parse_evidence(asked);
+        let asked = if material.is_some() { "" } else { asked };
         let given = || {
             let mut texts = messages.iter().rev().filter_map(|message| match message {
                 Prompt::System { content } => Some(content.as_str()),
                 _ => None,
             });
-            parse_evidence(asked).or_else(|| texts.find_map(parse_evidence))
+            material.or_else(|| texts.find_map(parse_evidence))
         };
         let told = results.clone().find(|(name, _)| *name != SEARCH);
         let step = if let Some(evidence) = found.or_else(given) {

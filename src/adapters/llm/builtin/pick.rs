@@ -16,7 +16,7 @@ use crate::{
     },
     text::{
         fold,
-        quantities::{bounds, quantities},
+        quantities::{Quantity, bounds, quantities},
         question::{Question, Wants},
         words::is_han,
     },
@@ -37,6 +37,7 @@ const HEADING_SHARE: f32 = 0.6;
 /// What a piece gains that names a stretch of values with the question's in it ("10 to 20 years" for "12 years"), and
 /// loses where the question's lies outside.
 const IN_BOUNDS: f32 = 0.3;
+const OUT_OF_BOUNDS: f32 = 0.5;
 /// What a piece loses that only repeats words of the question.
 const NOTHING_NEW: f32 = 0.3;
 /// What the order of the passages counts.
@@ -76,7 +77,7 @@ impl Material {
         // What kind of answer a follow-up wants is a guess, where only the turn before says it.
         let type_weight = if own.wants == Wants::Other
             && read.wants != Wants::Other
-            && own.content.iter().any(|word| !word.is_code)
+            && own.content.iter().any(|word| !word.is_code && !word.is_name)
         {
             0.3 * TYPE
         } else {
@@ -159,6 +160,11 @@ impl Material {
         if share >= HEADING_SHARE { HEADING * share } else { 0.0 }
     }
 
+    /// Whether a quantity is asked for, and not only by the turn before.
+    pub(super) fn wants_quantity(&self) -> bool {
+        !self.question.wants.quantities().is_empty() && self.type_weight >= TYPE
+    }
+
     /// Whether meaning was compared, and not words alone.
     pub(super) fn is_compared(&self) -> bool {
         self.cosine_weight > 0.0
@@ -186,7 +192,7 @@ impl Material {
         let says_nothing = if self.texts.new_terms(at) < 2 { NOTHING_NEW } else { 0.0 };
         let asks = if unit.text.ends_with(['?', '？']) { 0.3 } else { 0.0 };
         let helps = self.type_weight * self.fit(unit)
-            + IN_BOUNDS * self.inside(unit)
+            + bounded(self.inside(unit))
             + self.cosine_weight * self.cosine(at)
             + rank;
         covered + helps + self.heading(at) - asks - says_nothing - shortness(&unit.text)
@@ -209,8 +215,17 @@ impl Material {
         if is_named { 0.0 } else { -1.0 }
     }
 
+    /// Whether the piece names quantities of a unit that the question names, and none of them is the question's.
+    pub(super) fn says_other_quantity(&self, unit: &Unit) -> bool {
+        let (found, asked) = (quantities(&unit.text), &self.question.quantities);
+        let is_of_unit = |found: &&Quantity| asked.iter().any(|asked| asked.is_of_unit_of(found));
+        let of_unit: Vec<&Quantity> = found.iter().filter(is_of_unit).collect();
+        let is_asked = |found: &&Quantity| asked.iter().any(|asked| asked.key == found.key);
+        !of_unit.is_empty() && !of_unit.iter().any(is_asked) && self.inside(unit) <= 0.0
+    }
+
     /// Whether the piece holds the kind of thing that is asked for, 0 … 1.
-    fn fit(&self, unit: &Unit) -> f32 {
+    pub(super) fn fit(&self, unit: &Unit) -> f32 {
         let folded = fold(&unit.text);
         let wants = self.question.wants;
         let kinds = wants.quantities();
@@ -220,11 +235,10 @@ impl Material {
                     && !self.about.quantities.contains(&found.key)
                     && self.question.is_measured_by(found)
             });
-            return if fits { 1.0 } else { 0.0 };
+            let is_rate = !matches(&ASKS_RATE, &self.question.folded) || matches(&RATE, &folded);
+            return if fits && is_rate { 1.0 } else { 0.0 };
         }
-        let matches = |pattern: &LazyLock<Option<Regex>>| {
-            if pattern.as_ref().is_some_and(|pattern| pattern.is_match(&folded)) { 1.0 } else { 0.0 }
-        };
+        let matches = |pattern| if matches(pattern, &folded) { 1.0 } else { 0.0 };
         match wants {
             Wants::Person | Wants::Place => self.new_name(unit),
             Wants::YesNo => matches(&VERDICT),
@@ -248,6 +262,22 @@ impl Material {
         if has_name { 1.0 } else { 0.0 }
     }
 }
+
+fn matches(pattern: &LazyLock<Option<Regex>>, folded: &str) -> bool {
+    pattern.as_ref().is_some_and(|pattern| pattern.is_match(folded))
+}
+
+const fn bounded(inside: f32) -> f32 {
+    inside * if inside < 0.0 { OUT_OF_BOUNDS } else { IN_BOUNDS }
+}
+
+/// Asks how often, and says how often.
+static ASKS_RATE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\bhow (often|frequently)\b|多久.{1,8}一次|周期|频率").ok());
+static RATE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"\b(every|each|per|once|twice|daily|weekly|monthly|yearly|annually|a (day|week|month|year))\b|每|一次")
+        .ok()
+});
 
 static VERDICT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"\b(not|no|never|can|cannot|may|must|only|always|without|allowed|required|yes)\b|不|可以|可|能|无|禁止|必须|均|需|允许").ok()

@@ -10,9 +10,11 @@ use crate::{
     },
     text::{
         dimensions, fold,
+        generic::{is_generic, weight},
         question::{Content, Question},
         terms::{Kind, analyse},
-        words::{is_han, surfaces},
+        vocabulary::Vocabulary,
+        words::is_han,
     },
 };
 
@@ -52,7 +54,7 @@ pub(super) fn asked_terms(question: &Question, asked: &str) -> Vec<Asked> {
             Kind::Pair => 0.25,
         };
         let word = carrier(&term.text);
-        let meaning = if word.is_some() { 1.0 } else { MACHINERY };
+        let meaning = word.as_ref().map_or(MACHINERY, |word| weight(&word.text));
         let turn = if now.as_ref().is_none_or(|now| now.contains(&term.text)) { 1.0 } else { EARLIER };
         let importance = kind * meaning * turn;
         let known = terms.entry(term.text.clone()).or_insert(Asked { text: term.text, importance, word });
@@ -86,46 +88,27 @@ fn terms_of(text: &str) -> HashSet<String> {
     analyse(text).into_iter().map(|term| term.text).collect()
 }
 
-/// A text prepared for lookups.
-#[derive(Debug, Clone, Default)]
-struct Words {
-    terms: HashSet<String>,
-    surfaces: HashSet<String>,
-}
-
-impl Words {
-    fn read(text: &str) -> Self {
-        Self { terms: terms_of(text), surfaces: surfaces(&fold(text)) }
+/// How far `words` hold a term: wholly where it is written, else as far as a word of it is there in another form or one
+/// that is near in meaning.
+fn holds(words: &Vocabulary, term: &Asked, kin: &Kin) -> f32 {
+    if words.has_term(&term.text) {
+        return 1.0;
     }
-
-    fn add(&mut self, other: &Self) {
-        self.terms.extend(other.terms.iter().cloned());
-        self.surfaces.extend(other.surfaces.iter().cloned());
-    }
-
-    /// How far it holds a term: wholly where it is written, else as far as a word of it is near in meaning.
-    fn holds(&self, term: &Asked, kin: &Kin) -> f32 {
-        if self.terms.contains(&term.text) {
-            return 1.0;
-        }
-        if term.word.as_ref().is_some_and(|word| dimensions::named_in(&word.text, &self.surfaces)) {
-            return 1.0;
-        }
-        let near = term.word.as_ref().filter(|word| !word.is_code).and_then(|word| kin.get(&word.text));
-        let held = near.into_iter().flatten().filter(|(word, _)| self.surfaces.contains(word.as_str()));
-        held.map(|(_, credit)| *credit).fold(0.0, f32::max)
-    }
+    let Some(word) = &term.word else { return 0.0 };
+    let itself = if word.term == term.text || words.names_dimension(&word.text) { words.holds(word) } else { 0.0 };
+    let near = kin.get(&word.text).filter(|_| !word.is_code && dimensions::of(&word.text).is_none());
+    near.map_or(itself, |near| words.nearest(near).max(itself))
 }
 
 /// The words of the pieces and of what stands around them.
 pub(super) struct Texts {
     asked: Vec<Asked>,
     /// Each piece.
-    units: Vec<Words>,
+    units: Vec<Vocabulary>,
     /// The nearest heading above each piece.
-    headings: Vec<Words>,
+    headings: Vec<Vocabulary>,
     /// What the passages stand under: file name, headings, table header.
-    names: Vec<Words>,
+    names: Vec<Vocabulary>,
     /// The passage of each piece.
     passages: Vec<usize>,
 }
@@ -134,16 +117,17 @@ impl Texts {
     pub(super) fn read(evidence: &ParsedEvidence, units: &[Unit], asked: Vec<Asked>) -> Self {
         Self {
             asked,
-            units: units.iter().map(|unit| Words::read(&unit.text)).collect(),
-            headings: units.iter().map(|unit| Words::read(nearest_heading(unit, evidence))).collect(),
-            names: evidence.passages.iter().map(|passage| Words::read(&names(passage))).collect(),
+            units: units.iter().map(|unit| Vocabulary::read(&unit.text)).collect(),
+            headings: units.iter().map(|unit| Vocabulary::read(nearest_heading(unit, evidence))).collect(),
+            names: evidence.passages.iter().map(|passage| Vocabulary::read(&names(passage))).collect(),
             passages: units.iter().map(|unit| unit.passage).collect(),
         }
     }
 
     /// Words of the question that others may be near to.
     pub(super) fn asked_words(&self) -> Vec<String> {
-        let carriers = self.asked.iter().filter_map(|term| term.word.as_ref()).filter(|word| !word.is_code);
+        let carriers = self.asked.iter().filter_map(|term| term.word.as_ref());
+        let carriers = carriers.filter(|word| !word.is_code && !is_generic(&word.text));
         let words: HashSet<&str> = carriers.map(|word| word.text.as_str()).collect();
         let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
         words.sort_unstable();
@@ -152,23 +136,21 @@ impl Texts {
 
     /// Every word of the evidence.
     pub(super) fn surfaces(&self) -> HashSet<String> {
-        self.units.iter().chain(&self.headings).chain(&self.names).flat_map(|words| words.surfaces.clone()).collect()
+        self.units.iter().chain(&self.headings).chain(&self.names).flat_map(Vocabulary::surfaces).cloned().collect()
     }
 
     /// How many terms of a piece the question does not hold.
     pub(super) fn new_terms(&self, at: usize) -> usize {
-        self.units[at].terms.iter().filter(|term| !self.asked.iter().any(|asked| asked.text == **term)).count()
+        self.units[at].terms().filter(|term| !self.asked.iter().any(|asked| asked.text == **term)).count()
     }
 
     /// What each piece, and what stands around it, holds of the question.
     pub(super) fn held(&self, kin: &Kin) -> Held {
-        let each = |words: &Words| -> Vec<f32> { self.asked.iter().map(|term| words.holds(term, kin)).collect() };
-        let mut bodies = vec![Words::default(); self.names.len()];
-        for (unit, passage) in self.units.iter().zip(&self.passages) {
-            if let Some(body) = bodies.get_mut(*passage) {
-                body.add(unit);
-            }
-        }
+        let each = |words: &Vocabulary| -> Vec<f32> { self.asked.iter().map(|term| holds(words, term, kin)).collect() };
+        let bodies = (0..self.names.len()).map(|passage| {
+            let inside = self.units.iter().zip(&self.passages).filter(|(_, of)| **of == passage);
+            Vocabulary::of_all(inside.map(|(unit, _)| unit))
+        });
         let names: Vec<Vec<f32>> = self.names.iter().map(each).collect();
         let headings: Vec<Vec<f32>> = self.headings.iter().map(each).collect();
         let contexts = headings
@@ -185,7 +167,7 @@ impl Texts {
         Held {
             weights: self.weights(),
             units: self.units.iter().map(each).collect(),
-            passages: bodies.iter().map(each).collect(),
+            passages: bodies.map(|body| each(&body)).collect(),
             headings,
             contexts,
             names,
@@ -200,8 +182,8 @@ impl Texts {
         let total = count(self.units.len());
         let holding = |term: &str| {
             let pieces = self.units.iter().zip(&self.headings).zip(&self.passages);
-            let holds = |((unit, heading), passage): &((&Words, &Words), &usize)| {
-                unit.terms.contains(term) || heading.terms.contains(term) || self.names[**passage].terms.contains(term)
+            let holds = |((unit, heading), passage): &((&Vocabulary, &Vocabulary), &usize)| {
+                [unit, heading, &self.names[**passage]].into_iter().any(|words| words.has_term(term))
             };
             count(pieces.filter(holds).count())
         };

@@ -106,6 +106,31 @@ async fn evidence_in_an_instruction_answers_a_resumed_question() {
 }
 
 #[tokio::test]
+async fn what_frames_an_answer_is_in_the_language_of_the_question() {
+    let model = Builtin::new(None);
+    let passages =
+        "[1] 手册.md:\nAbout: 晨星 A5\n整机保修期为两年。\n\n[2] 清洁.md:\n滤网可以用清水冲洗，外壳用干布擦拭。";
+    for (question, expected) in [
+        ("How long is the warranty? (晨星 A5)", "The document 手册.md says: “整机保修期为两年。” [1]"),
+        ("整机的保修期多久？ (Aurora X1 Robot Vacuum Cleaner)", "整机保修期为两年。[1]"),
+    ] {
+        let material = format!("Asked back: ?\nThe user answered: 晨星 A5\n\n{passages}\n\nQuestion: {question}");
+        let messages = vec![Prompt::System { content: "Answer.".into() }, user(&material)];
+        let whole = complete(&model, ModelRequest { messages, ..ModelRequest::default() }).await.unwrap();
+        assert!(whole.text.starts_with(expected), "{question}: {}", whole.text);
+    }
+    let list = "[1] 清单.md:\nSection: 包装清单\n- 主机一台\n- 滤芯一个";
+    let text = says("What are the parts in the box?", list).await;
+    assert_eq!(text, "The document 清单.md says: 包装清单: [1]\n\n- 主机一台\n- 滤芯一个");
+}
+
+#[tokio::test]
+async fn a_sentence_that_several_documents_hold_is_cited_from_each() {
+    let both = "[1] a.md:\nThe battery is covered for 12 months.\n\n[2] b.md:\nThe battery is covered for 12 months.";
+    assert_eq!(says("How long is the battery covered?", both).await, "The battery is covered for 12 months. [1][2]");
+}
+
+#[tokio::test]
 async fn the_assumption_and_the_edition_stand_first() {
     let text =
         says("How long is the warranty?", &format!("Assumption: assuming that you mean 晨星 A5\n\n{MANUALS}")).await;

@@ -5,15 +5,14 @@ use std::collections::HashSet;
 use super::{
     blocks::{Kind, Unit, block_of, intro_of},
     pick::Material,
+    wording::{begins_with_pronoun, capitalised, ended, facts, says, says_the_same},
 };
 use crate::{
     domain::evidence::{ParsedEvidence, ParsedPassage},
     text::{
         fold,
         lang::{Lang, detect},
-        quantities::quantities,
         question::{Content, Wants},
-        terms::analyse,
         words::is_han,
     },
 };
@@ -27,6 +26,8 @@ const LIST_BONUS: f32 = 0.3;
 /// A further sentence is given when it scores at least this share of the best; the second where one thing is asked.
 const NEARLY_AS_GOOD: f32 = 0.78;
 const AS_GOOD: f32 = 0.84;
+/// A piece with a quantity of the wanted kind goes before the best one without when it scores at least this share of it.
+const MEASURED: f32 = 0.75;
 /// Rows or items that score at least this share of the best one are meant alike.
 const ALIKE: f32 = 0.93;
 /// A whole list is given when it scores at least this share of the best sentence.
@@ -151,8 +152,9 @@ impl Writer<'_> {
         let mut found = false;
         for group in &self.evidence.guidance.per_value {
             let is_of = |passage: usize| group.markers.contains(&self.evidence.marker(passage));
-            let line = match self.material.ranked(is_of).first() {
-                Some(&(at, _)) => {
+            let ranked = self.material.ranked(is_of);
+            let line = match self.measured(&ranked).or_else(|| ranked.first().copied()) {
+                Some((at, _)) => {
                     found = true;
                     self.quoted(at)
                 }
@@ -195,25 +197,26 @@ impl Writer<'_> {
         if let Some(list) = self.list(&ranked, ranked.first()?.1) {
             return Some(list);
         }
-        // The row that the question names speaks for its table.
-        if let Some(row) = ranked.first().and_then(|&(at, _)| self.named_row(at)) {
-            return Some(self.quoted(row));
-        }
         let &(best, score) = ranked.first()?;
+        // The rows that the question names speak for their table.
+        let rows = self.named_rows(best);
+        if !rows.is_empty() {
+            return Some(rows.into_iter().map(|row| self.quoted(row)).collect::<Vec<_>>().join(self.in_lang(" ", "")));
+        }
         if let Some(block) = self.alike(best, score) {
             return Some(self.whole_list(block));
         }
+        let (best, score) = self.measured(&ranked).unwrap_or((best, score));
         let mut chosen = vec![best];
         let (most, share) = match self.material.question.wants {
             Wants::Other | Wants::Reason | Wants::Procedure | Wants::List | Wants::YesNo => (3, NEARLY_AS_GOOD),
             _ => (2, AS_GOOD),
         };
-        for &(at, other) in ranked.iter().skip(1) {
+        for &(at, other) in ranked.iter().filter(|&&(at, _)| at != best) {
             if chosen.len() == most || other < score * share {
                 break;
             }
-            // What is said of another stretch of values is said of other things than the one asked about.
-            let is_of_others = self.material.inside(&self.material.units[at]) < 0.0;
+            let is_of_others = self.is_of_others(best, at);
             if !is_of_others
                 && chosen
                     .iter()
@@ -239,28 +242,50 @@ impl Writer<'_> {
         })
     }
 
-    /// The row of the table of `best` whose label the question says, whole or by a word that no other label has as much of.
-    fn named_row(&self, best: usize) -> Option<usize> {
+    /// The best piece that holds a quantity of the wanted kind, where one is wanted and it is not far behind.
+    fn measured(&self, ranked: &[(usize, f32)]) -> Option<(usize, f32)> {
+        let &(_, most) = ranked.first()?;
+        let is_wanted = self.material.wants_quantity();
+        let fits = |at: usize| self.material.fit(&self.material.units[at]) >= 1.0;
+        ranked.iter().copied().find(|&(at, score)| is_wanted && score >= MEASURED * most && fits(at))
+    }
+
+    /// Whether a further piece says something of other things than the one asked about: of another stretch of values, of
+    /// another quantity of the unit that the question names, or no quantity where the best one holds the wanted kind.
+    fn is_of_others(&self, best: usize, at: usize) -> bool {
+        let (material, unit) = (self.material, &self.material.units[at]);
+        let fits = |at: usize| material.fit(&material.units[at]) >= 1.0;
+        let is_measured = material.wants_quantity() && fits(best);
+        material.inside(unit) < 0.0 || material.says_other_quantity(unit) || is_measured && !fits(at)
+    }
+
+    /// The rows of the table of `best` whose labels the question says whole; else the one row of whose label it says a word
+    /// that no other label has as much of.
+    fn named_rows(&self, best: usize) -> Vec<usize> {
         let units = &self.material.units;
-        if units[best].kind != Kind::Row {
-            return None;
+        let block = block_of(units, best);
+        if units[best].kind != Kind::Row || block.len() < 2 {
+            return Vec::new();
         }
         let question = &self.material.question;
+        let label = |at: usize| units[at].text.split_once(" – ").map(|(label, _)| fold(label)).unwrap_or_default();
+        // What an earlier turn named stands in brackets.
+        let own = question.folded.split_once(" (").map_or(question.folded.as_str(), |(own, _)| own);
+        let said_in = |text: &str| -> Vec<usize> { block.clone().filter(|&at| says(text, &label(at))).collect() };
+        let whole = Some(said_in(own)).filter(|rows| !rows.is_empty()).unwrap_or_else(|| said_in(&question.folded));
+        let distinct: HashSet<String> = whole.iter().map(|&at| label(at)).collect();
+        if !whole.is_empty() && distinct.len() == whole.len() && whole.len() < block.len() {
+            return whole;
+        }
         let said = |label: &str| {
-            let label = fold(label);
-            if says(&question.folded, &label) {
-                return 2 * label.chars().count();
-            }
-            let inside = |word: &&Content| word.text.chars().count() >= 2 && says(&label, &word.text);
+            let inside = |word: &&Content| word.text.chars().count() >= 2 && says(label, &word.text);
             question.content.iter().filter(inside).map(|word| word.text.chars().count()).max().unwrap_or_default()
         };
-        let block = block_of(units, best);
-        let lengths: Vec<(usize, usize)> =
-            block.map(|at| (at, units[at].text.split_once(" – ").map_or(0, |(label, _)| said(label)))).collect();
-        let longest = lengths.iter().map(|(_, length)| *length).max().filter(|length| *length > 0)?;
-        let mut named = lengths.iter().filter(|(_, length)| *length == longest);
-        let &(row, _) = named.next()?;
-        (lengths.len() > 1 && named.next().is_none()).then_some(row)
+        let lengths: Vec<(usize, usize)> = block.map(|at| (at, said(&label(at)))).collect();
+        let longest = lengths.iter().map(|(_, length)| *length).max().unwrap_or_default();
+        let named: Vec<usize> =
+            lengths.iter().filter(|(_, length)| *length > 0 && *length == longest).map(|(at, _)| *at).collect();
+        if named.len() == 1 { named } else { Vec::new() }
     }
 
     /// The list or table of which the question singles nothing out: most of it is as good as its best piece.
@@ -308,11 +333,15 @@ impl Writer<'_> {
             let is_foreign = run.iter().any(|&unit| self.is_foreign(&units[unit]));
             let mut sentences: Vec<String> = run.iter().map(|&unit| ended(&units[unit].text)).collect();
             if !is_foreign {
-                sentences = sentences.iter().map(|sentence| self.marked(sentence, passage)).collect();
+                sentences = sentences
+                    .iter()
+                    .zip(run)
+                    .map(|(sentence, &unit)| self.marked(sentence, passage, &[unit]))
+                    .collect();
             }
             let separator = if sentences.iter().any(|text| text.chars().any(is_han)) { "" } else { " " };
             let text = sentences.join(separator);
-            runs.push(if is_foreign { self.foreign(&text, passage) } else { text });
+            runs.push(if is_foreign { self.foreign(&text, passage, run) } else { text });
             at = end;
         }
         runs.join(self.in_lang(" ", ""))
@@ -322,21 +351,43 @@ impl Writer<'_> {
     fn quoted(&self, at: usize) -> String {
         let unit = &self.material.units[at];
         let text = ended(&unit.text);
-        if self.is_foreign(unit) { self.foreign(&text, unit.passage) } else { self.marked(&text, unit.passage) }
+        if self.is_foreign(unit) {
+            self.foreign(&text, unit.passage, &[at])
+        } else {
+            self.marked(&text, unit.passage, &[at])
+        }
+    }
+
+    /// The markers of a quote of these pieces: of its passage, and of those in other documents that say the same.
+    fn markers(&self, passage: usize, pieces: &[usize]) -> String {
+        let units = &self.material.units;
+        let file = |passage: usize| self.evidence.passages.get(passage).map(|passage| passage.filename.as_str());
+        // One of several things compared is cited from its own document.
+        let is_alone = pieces.len() == 1 && self.evidence.guidance.per_value.is_empty();
+        let mut files = vec![file(passage)];
+        let mut markers = format!("[{}]", self.evidence.marker(passage));
+        for (at, unit) in units.iter().enumerate() {
+            let is_same = |&piece: &usize| piece != at && units[piece].text == unit.text;
+            if !files.contains(&file(unit.passage)) && is_alone && pieces.iter().all(is_same) {
+                files.push(file(unit.passage));
+                markers.push_str(&format!("[{}]", self.evidence.marker(unit.passage)));
+            }
+        }
+        markers
     }
 
     /// `text` and its source; Chinese takes no space between.
-    fn marked(&self, text: &str, passage: usize) -> String {
+    fn marked(&self, text: &str, passage: usize, pieces: &[usize]) -> String {
         let space = if text.ends_with(|c: char| "。！？”」）".contains(c)) { "" } else { " " };
-        format!("{text}{space}[{}]", self.evidence.marker(passage))
+        format!("{text}{space}{}", self.markers(passage, pieces))
     }
 
     /// A quote in another language, behind a lead-in in the user's.
-    fn foreign(&self, text: &str, passage: usize) -> String {
+    fn foreign(&self, text: &str, passage: usize, pieces: &[usize]) -> String {
         let name = self.evidence.passages.get(passage).map_or("", |passage| passage.filename.as_str());
         match self.lang {
-            Lang::Zh => format!("文档《{name}》的原文是：“{text}”[{}]", self.evidence.marker(passage)),
-            _ => format!("The document {name} says: “{text}” [{}]", self.evidence.marker(passage)),
+            Lang::Zh => format!("文档《{name}》的原文是：“{text}”{}", self.markers(passage, pieces)),
+            _ => format!("The document {name} says: “{text}” {}", self.markers(passage, pieces)),
         }
     }
 
@@ -392,14 +443,17 @@ impl Writer<'_> {
         let marker = format!("[{}]", self.evidence.marker(first.passage));
         let section = passage.and_then(|passage| passage.section.as_deref()).and_then(|path| path.rsplit(" > ").next());
         let heading = Some(first.heading.as_str()).filter(|heading| !heading.is_empty()).or(section);
-        let lead = match intro_of(units, &block) {
-            Some(intro) => units[intro].text.clone(),
-            None => format!(
-                "{}{}",
-                heading.or_else(|| passage.map(|passage| passage.filename.as_str())).unwrap_or_default(),
-                self.in_lang(":", "：")
-            ),
+        let name = passage.map(|passage| passage.filename.as_str()).unwrap_or_default();
+        let colon = self.in_lang(":", "：");
+        let own = intro_of(units, &block)
+            .map(|intro| units[intro].text.clone())
+            .or_else(|| heading.map(|heading| format!("{heading}{colon}")));
+        let lead = match (self.is_foreign(first), self.lang) {
+            (false, _) => own.unwrap_or_else(|| format!("{name}{colon}")),
+            (true, Lang::Zh) => format!("文档《{name}》的原文是：{}", own.unwrap_or_default()),
+            (true, _) => format!("The document {name} says: {}", own.unwrap_or_default()),
         };
+        let lead = lead.trim_end();
         let mut text = format!("{lead} {marker}\n");
         for (number, unit) in units[block.clone()].iter().take(MAX_ITEMS).enumerate() {
             text.push_str(&match unit.kind {
@@ -412,56 +466,4 @@ impl Writer<'_> {
         }
         text
     }
-}
-
-/// `text` with an end mark.
-fn ended(text: &str) -> String {
-    let text = text.trim_end_matches([';', '；', ',', '，', ':', '：', ' ']);
-    let is_ended = text.ends_with(|c: char| {
-        matches!(c, '.' | '!' | '?' | '。' | '！' | '？' | '"' | '”' | '」' | ')' | '）' | '…' | '*')
-    });
-    if is_ended {
-        return text.to_owned();
-    }
-    format!("{text}{}", if text.chars().any(is_han) { "。" } else { "." })
-}
-
-/// Whether `text` holds `phrase` between word bounds.
-fn says(text: &str, phrase: &str) -> bool {
-    let is_bound = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() || is_han(c));
-    !phrase.is_empty()
-        && text.match_indices(phrase).any(|(at, found)| {
-            phrase.chars().all(is_han)
-                || is_bound(text[..at].chars().next_back()) && is_bound(text[at + found.len()..].chars().next())
-        })
-}
-
-fn capitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
-fn begins_with_pronoun(text: &str) -> bool {
-    let folded = fold(text);
-    let first = folded.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    matches!(first, "it" | "they" | "this" | "these" | "he" | "she" | "its" | "their" | "his" | "her" | "such")
-        || ["它", "他", "她", "该", "此", "这", "其"].iter().any(|word| folded.starts_with(word))
-}
-
-/// What a sentence states: its quantities, else its words.
-fn facts(text: &str) -> HashSet<String> {
-    let keys: HashSet<String> = quantities(text).into_iter().map(|quantity| quantity.key).collect();
-    if keys.is_empty() { terms(text) } else { keys }
-}
-
-fn terms(text: &str) -> HashSet<String> {
-    analyse(text).into_iter().map(|term| term.text).collect()
-}
-
-/// Whether two sentences share most of their words and all of their numbers.
-fn says_the_same(a: &str, b: &str) -> bool {
-    let (left, right) = (terms(a), terms(b));
-    let shared = left.intersection(&right).count();
-    let smaller = left.len().min(right.len()).max(1);
-    shared * 10 >= smaller * 8 && facts(a) == facts(b)
 }

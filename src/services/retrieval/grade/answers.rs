@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::text::question::Wants;
+use crate::text::{question::Wants, vocabulary::Vocabulary};
 
-use super::{lexicon::Vocabulary, reading::Reading, support::Support};
+use super::{reading::Reading, support::Support};
 
 /// Windows that share this much of their words, with the same numbers and the same negation, say the same.
 const SAME: f32 = 0.6;

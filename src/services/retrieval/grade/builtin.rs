@@ -25,6 +25,8 @@ use crate::{
 
 use super::{
     super::facets::{self, OF_DOCUMENTS, Value},
+    candidates::{candidates, lift_native},
+    clauses::open_clause,
     given::Given,
     lexicon::{Kin, Weighted, weigh},
     reading::Reading,
@@ -153,6 +155,7 @@ pub(crate) fn judge(case: &Case) -> Judged {
         None
     } else {
         open_table(case, &weighted, &candidates)
+            .or_else(|| open_clause(case, &candidates))
             .or_else(|| open_documents(case, &known, &candidates, &supports, &mut judged))
             .or_else(|| open_unnamed(case, &supports))
     };
@@ -254,68 +257,6 @@ fn says_little(question: &Question) -> bool {
 /// Whether half of what is asked stands in the best window: with less there is nothing that a better question would find.
 fn holds_half(support: &Support) -> bool {
     support.features.focus >= 0.5 && support.features.missing == 0.0 && !support.crosses
-}
-
-/// Scores across languages are read off other features than those within one. A leaf in the question's own language that
-/// is clearly nearer in meaning than the best one in another, or as near and holds more of the question, is as good.
-fn lift_native(supports: &mut [Support]) {
-    let best = supports.iter().filter(|support| support.crosses).max_by(|a, b| a.score.total_cmp(&b.score));
-    let Some((score, dense, focus, kind)) =
-        best.map(|best| (best.score, best.features.dense, best.features.focus, best.features.kind))
-    else {
-        return;
-    };
-    for native in supports.iter_mut().filter(|support| !support.crosses && support.score >= weights::RELEVANT) {
-        let own = &native.features;
-        let is_nearer = own.dense >= dense + 2.0 * CLEARLY;
-        let is_fuller = own.dense + CLEARLY / 2.0 >= dense && own.focus >= focus;
-        if own.kind >= kind && own.missing == 0.0 && (is_nearer || is_fuller) {
-            native.score = native.score.max(score);
-        }
-    }
-}
-
-/// By how much a document in another language has to be nearer in meaning than noise in the question's own.
-const CLEARLY: f32 = 0.08;
-
-/// The best leaf of each document that comes near the best of all, best first.
-fn candidates<'s>(case: &Case, supports: &'s [Support], dropped: &BTreeSet<DocumentId>) -> Vec<&'s Support> {
-    let mut best: BTreeMap<DocumentId, &Support> = BTreeMap::new();
-    // Who is answered in their own language is not asked about documents in another. A quantity of the wanted kind beside
-    // words of something else is no answer, where a document in another language is clearly nearer in meaning.
-    let nearest = supports
-        .iter()
-        .filter(|support| support.crosses && support.score >= weights::PARTIAL && support.features.kind > 0.0)
-        .filter(|support| !dropped.contains(&case.pool[support.leaf].document_id))
-        .map(|support| support.features.dense)
-        .fold(0.0, f32::max);
-    let is_native = |support: &Support| {
-        !support.crosses
-            && support.score >= weights::SUFFICIENT
-            && (support.features.focus >= 0.5 || support.features.dense + CLEARLY > nearest)
-    };
-    let has_native =
-        supports.iter().any(|support| is_native(support) && !dropped.contains(&case.pool[support.leaf].document_id));
-    for support in supports {
-        let document = case.pool[support.leaf].document_id;
-        let is_noise = !has_native
-            && !support.crosses
-            && support.features.focus < 0.5
-            && nearest > 0.0
-            && support.features.dense + CLEARLY <= nearest;
-        if dropped.contains(&document) || has_native && support.crosses || is_noise {
-            continue;
-        }
-        let slot = best.entry(document).or_insert(support);
-        if support.score > slot.score {
-            *slot = support;
-        }
-    }
-    let top = best.values().map(|support| support.score).fold(0.0, f32::max);
-    let mut near: Vec<&Support> =
-        best.into_values().filter(|support| support.score >= weights::CANDIDATE.max(0.7 * top)).collect();
-    near.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.leaf.cmp(&b.leaf)));
-    near
 }
 
 /// What is open, how ambiguous that is, and why.

@@ -1,11 +1,32 @@
 //! What needs no asking, because it has been said: by the question, the user's last turns, the note or an earlier answer.
 
-use crate::domain::{hitl::Answer, tool::Background};
+use crate::{
+    domain::{hitl::Answer, tool::Background},
+    text::question::{Question, Wants},
+};
 
 use super::super::facets::Mention;
 
 /// How many of the user's turns before the question still fix what is meant.
 const TURNS: usize = 2;
+
+/// Words that point at a time.
+const POINTING: [&str; 14] = [
+    "that period",
+    "those periods",
+    "same period",
+    "that year",
+    "those years",
+    "same year",
+    "these years",
+    "both years",
+    "that date",
+    "that time",
+    "当年",
+    "同期",
+    "该年度",
+    "那一年",
+];
 
 /// Everything said so far that can fix a facet.
 #[derive(Debug, Clone, Default)]
@@ -14,6 +35,8 @@ pub(crate) struct Given {
     pub question: Vec<Mention>,
     /// Earlier turns, nearest first, then the note.
     pub before: Vec<Mention>,
+    /// Of them what was told and not asked, and the note. The year of an earlier question is that question's.
+    pub told: Vec<Mention>,
     /// Earlier answers: what they name can be pointed at.
     pub answered: Vec<Mention>,
 }
@@ -42,15 +65,38 @@ impl Given {
             let named: Vec<&str> = background.given.iter().map(|filter| filter.value.as_str()).collect();
             question.push(Mention::read(&named.join("\n")));
         }
-        let mut before: Vec<Mention> =
-            background.user_turns.iter().rev().take(TURNS).map(|turn| Mention::read(turn)).collect();
-        before.extend(background.note.as_deref().map(Mention::read));
+        let (mut before, mut told) = (Vec::new(), Vec::new());
+        for (back, turn) in background.user_turns.iter().rev().take(TURNS).enumerate() {
+            before.push(Mention::read(turn));
+            // The answer before a turn is one further back than the answer to it.
+            let replied_to = background.answers.iter().rev().nth(back + 1);
+            if !asks(turn) && !replied_to.is_some_and(|answer| asks(answer)) {
+                told.push(Mention::read(turn));
+            }
+        }
+        let note = background.note.as_deref().map(Mention::read);
+        before.extend(note.clone());
+        told.extend(note);
         let answered = background.answers.iter().map(|answer| Mention::read(answer)).collect();
-        Self { question, before, answered }
+        Self { question, before, told, answered }
     }
 
     /// All of it, nearest first.
     pub(crate) fn all(&self) -> Vec<Mention> {
         self.question.iter().chain(&self.before).cloned().collect()
     }
+
+    /// What fixes the time that is asked about, nearest first. "In that period" is one that was spoken of.
+    pub(crate) fn of_time(&self) -> Vec<Mention> {
+        if self.question.iter().any(|mention| POINTING.iter().any(|phrase| mention.has_phrase(phrase))) {
+            return self.all();
+        }
+        self.question.iter().chain(&self.told).cloned().collect()
+    }
+}
+
+/// Whether `text` asks something, in its first line: askback's own questions go on with their options.
+fn asks(text: &str) -> bool {
+    let first = text.trim().lines().next().unwrap_or_default();
+    first.trim_end().ends_with(['?', '？']) || Question::read(first).wants != Wants::Other
 }

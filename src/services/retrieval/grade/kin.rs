@@ -5,7 +5,7 @@ use crate::{
         index::Embedder,
         kin::{Kin, kin as near},
     },
-    text::question::Question,
+    text::{generic::is_generic, question::Question},
 };
 
 use super::reading::Reading;
@@ -15,6 +15,11 @@ pub(crate) async fn kin(embedder: &dyn Embedder, question: &Question, pool: &[Re
     if !embedder.embeds_words() {
         return Kin::new();
     }
-    let asked = question.content.iter().filter(|word| !word.is_code).map(|word| word.text.clone()).collect();
+    let asked = question
+        .content
+        .iter()
+        .filter(|word| !word.is_code && !is_generic(&word.text))
+        .map(|word| word.text.clone())
+        .collect();
     near(embedder, asked, pool.iter().flat_map(Reading::surfaces).cloned().collect()).await
 }

@@ -2,7 +2,9 @@
 
 pub(crate) mod answers;
 pub(crate) mod builtin;
+pub(crate) mod candidates;
 pub(crate) mod choices;
+pub(crate) mod clauses;
 pub(crate) mod given;
 pub(crate) mod judges;
 pub(crate) mod kin;

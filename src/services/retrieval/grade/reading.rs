@@ -8,10 +8,9 @@ use crate::{
         lang::{Lang, detect},
         quantities::{Bounds, Quantity, bounds, quantities},
         sentences::{is_row, sentences},
+        vocabulary::Vocabulary,
     },
 };
-
-use super::lexicon::Vocabulary;
 
 /// Among so many first sentences, the heading included, a document says what its subject is.
 const OPENING: usize = 3;

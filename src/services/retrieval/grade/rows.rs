@@ -10,14 +10,15 @@ use crate::{
     text::{
         question::{Breadth, Scope, Wants},
         sentences::is_row,
+        vocabulary::Vocabulary,
     },
 };
 
 use super::{
-    super::facets::document_label,
+    super::facets::{self, Value, document_label, value_key},
     builtin::{Case, Open, OpenQuestion},
     choices::{self, Candidate, Slot},
-    lexicon::{Vocabulary, Weighted},
+    lexicon::Weighted,
     support::Support,
     tables,
 };
@@ -42,7 +43,6 @@ pub(crate) fn open_table(case: &Case, weighted: &[Weighted], candidates: &[&Supp
     let in_row = is_row(top.text.get(best.window.clone()).unwrap_or_default());
     let enough = if in_row || rows >= 3 { OF_TABLE } else { OF_TEXT };
     let leaves: Vec<&Passage> = case.pool.iter().filter(|passage| passage.document_id == top.document_id).collect();
-    let given = case.given.all();
     let title = Vocabulary::read(&document_label(top).replace(['_', '-'], " "));
     let tables: Vec<(tables::Table, f32)> = tables::tables(&leaves)
         .into_iter()
@@ -57,6 +57,7 @@ pub(crate) fn open_table(case: &Case, weighted: &[Weighted], candidates: &[&Supp
     if is_said && best.features.focus >= widest {
         return None;
     }
+    let subjects = facets::values(Facet::Subject, &case.pool.iter().collect::<Vec<_>>());
     for (table, _) in tables.into_iter().filter(|(_, cover)| *cover >= enough && *cover + SAME_COVER >= widest) {
         let above = Vocabulary::read(&format!(
             "{}\n{}\n{}",
@@ -64,7 +65,7 @@ pub(crate) fn open_table(case: &Case, weighted: &[Weighted], candidates: &[&Supp
             table.heading,
             top.page_number.as_deref().unwrap_or_default()
         ));
-        let Some(open) = tables::open(&table, &case.question, weighted, &given, &above, enough) else { continue };
+        let Some(open) = tables::open(&table, &case.question, weighted, &case.given, &above, enough) else { continue };
         let facet = if open.is_period { Facet::Period } else { Facet::Kind };
         if case.fixed.contains(&facet) {
             continue;
@@ -88,7 +89,7 @@ pub(crate) fn open_table(case: &Case, weighted: &[Weighted], candidates: &[&Supp
                 .collect()
         };
         let options = choices::options(facet, listed);
-        let slot = Slot { facet, is_product: false, name: open.slot.as_deref() };
+        let slot = slot(facet, &open, &subjects);
         let question = choices::question(case.lang, Route::Clarify, &slot, options, &case.asked, case.rewrites);
         #[expect(clippy::cast_precision_loss, reason = "a few rows")]
         let best_share = 1.0 / total.max(2) as f32;
@@ -97,4 +98,13 @@ pub(crate) fn open_table(case: &Case, weighted: &[Weighted], candidates: &[&Supp
         return Some((Ambiguity::MissingSlot, open, format!("{what} of one table match and their values differ")));
     }
     None
+}
+
+/// What is missing: rows of products leave open which product, whatever their column is called.
+fn slot<'o>(facet: Facet, open: &'o tables::Open, subjects: &[Value]) -> Slot<'o> {
+    let is_subject = |(label, _): &(String, u32)| subjects.iter().any(|subject| subject.key == value_key(label));
+    if open.values.iter().all(is_subject) {
+        return Slot { facet: Facet::Subject, is_product: true, name: None };
+    }
+    Slot { facet, is_product: false, name: open.slot.as_deref() }
 }

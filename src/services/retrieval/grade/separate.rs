@@ -8,18 +8,22 @@ use crate::{
         hitl::Facet,
         id::DocumentId,
     },
-    text::{lang::Lang, question::Breadth},
+    text::{
+        generic::is_generic,
+        lang::{Lang, detect},
+        question::Breadth,
+        vocabulary::Vocabulary,
+    },
 };
 
 use super::{
-    super::facets::{self, Value, document_label},
+    super::facets::{self, Mention, Value, document_label},
     answers::{Said, groups},
     builtin::{Case, Judged, Open, OpenQuestion},
     choices::{self, Candidate, Slot},
-    lexicon::Vocabulary,
     reading::Reading,
     siblings::siblings,
-    support::Support,
+    support::{Support, near},
     weights,
 };
 
@@ -37,6 +41,12 @@ pub(crate) fn open_documents(
         .flat_map(|value| Vocabulary::read(&value.label).terms().cloned().collect::<Vec<_>>())
         .collect();
     let parallel = parallel(case, candidates, &naming);
+    let compared = compared(case, known);
+    if !compared.is_empty() {
+        lead_with_each(case, &compared, supports, judged);
+        judged.per_value = compared;
+        return None;
+    }
     if let [only] = parallel.as_slice() {
         judged.lead.sort_by_key(|leaf| *leaf != only.leaf);
     }
@@ -83,7 +93,9 @@ pub(crate) fn open_documents(
     if best_share >= 1.0 - case.cost_ratio {
         return None;
     }
-    let labels = facets::shortest(&values.iter().map(|value| value.label.clone()).collect::<Vec<_>>());
+    let is_foreign = parallel.iter().all(|support| support.crosses);
+    let values = if is_foreign && points_at_nothing(case) { with_siblings(case, known, facet, values) } else { values };
+    let labels = labels(&values);
     let listed: Vec<Candidate> = values
         .iter()
         .zip(labels)
@@ -106,6 +118,17 @@ pub(crate) fn open_documents(
     let question = choices::question(case.lang, Route::ScopeSelect, &slot, options, &case.asked, case.rewrites);
     let open = OpenQuestion { question, assumption: Some(assuming(case.lang, &heaviest.label)), rules_out, best_share };
     Some((Ambiguity::MultipleCandidates, open, format!("{} candidates answer differently", values.len())))
+}
+
+/// The best leaf of each thing compared takes part in the answer, as far as it has to do with the question.
+fn lead_with_each(case: &Case, compared: &[(String, BTreeSet<DocumentId>)], supports: &[Support], judged: &mut Judged) {
+    for (_, documents) in compared {
+        let of_it = |support: &&Support| documents.contains(&case.pool[support.leaf].document_id);
+        let best = supports.iter().filter(of_it).max_by(|a, b| a.score.total_cmp(&b.score));
+        if let Some(best) = best.filter(|best| best.score >= weights::RELEVANT && !judged.lead.contains(&best.leaf)) {
+            judged.lead.push(best.leaf);
+        }
+    }
 }
 
 /// "assuming that you mean X" in the user's language.
@@ -154,10 +177,17 @@ fn parallel<'s>(case: &Case, candidates: &[&'s Support], naming: &HashSet<String
     (0..parallel.len()).filter(|at| !lacks(*at)).map(|at| parallel[at]).collect()
 }
 
-/// Own words of the question, names of documents aside, that a leaf's document holds as they are written.
+/// From which nearness on another word says the same.
+const MEANS: f32 = 0.65;
+
+/// Own words of the question, names of documents aside, that a leaf's document holds, in other words too.
 fn held<'c>(case: &'c Case, support: &Support) -> BTreeSet<&'c str> {
     let document = case.pool[support.leaf].document_id;
-    let own = case.question.content.iter().filter(|word| !word.is_borrowed && !word.is_code && !word.is_name);
+    let own = case
+        .question
+        .content
+        .iter()
+        .filter(|word| !(word.is_borrowed || word.is_code || word.is_name || is_generic(&word.text)));
     let readings: Vec<&Reading> = case
         .pool
         .iter()
@@ -167,7 +197,8 @@ fn held<'c>(case: &'c Case, support: &Support) -> BTreeSet<&'c str> {
         .collect();
     own.filter(|word| {
         readings.iter().any(|reading| {
-            reading.above.holds(word) >= 0.8 || reading.sentences.iter().any(|part| part.words.holds(word) >= 0.8)
+            let parts = reading.sentences.iter().map(|part| &part.words);
+            parts.chain([&reading.above]).any(|words| near(words, word, &case.kin, words.holds(word)) >= MEANS)
         })
     })
     .map(|word| word.text.as_str())
@@ -203,6 +234,46 @@ fn is_parallel(case: &Case, best: &Support, other: &Support, naming: &HashSet<St
 
 fn innermost(path: &str) -> String {
     facets::value_key(path.rsplit(" > ").next().unwrap_or_default())
+}
+
+/// The values as short as they are told apart; those of one language are made short together.
+fn labels(values: &[Value]) -> Vec<String> {
+    let lang = |value: &&Value| detect(&value.label);
+    let of = |wanted: Lang| -> Vec<String> {
+        facets::shortest(
+            &values.iter().filter(|value| lang(value) == wanted).map(|value| value.label.clone()).collect::<Vec<_>>(),
+        )
+    };
+    let mut short = [Lang::En, Lang::Zh, Lang::Other].map(|wanted| (wanted, of(wanted).into_iter()));
+    values
+        .iter()
+        .map(|value| {
+            let own = short.iter_mut().find(|(wanted, _)| *wanted == lang(&value));
+            own.and_then(|(_, labels)| labels.next()).unwrap_or_else(|| value.label.clone())
+        })
+        .collect()
+}
+
+/// "How do I reset it?" as the first words of a conversation: any of the things that the documents are about may be meant.
+fn points_at_nothing(case: &Case) -> bool {
+    let names_nothing = !case.question.content.iter().any(|word| word.is_code || word.is_name || word.is_borrowed);
+    case.question.is_follow_up && names_nothing && case.given.before.is_empty() && case.given.answered.is_empty()
+}
+
+/// `values`, and those of the documents in the pool that are of one make with theirs.
+fn with_siblings(case: &Case, known: &[(Facet, Vec<Value>)], facet: Facet, mut values: Vec<Value>) -> Vec<Value> {
+    let first_of = |value: &Value| case.pool.iter().find(|passage| value.documents.contains(&passage.document_id));
+    let others = known.iter().filter(|(of, _)| *of == facet).flat_map(|(_, all)| all);
+    for other in others {
+        let is_sibling = values.iter().any(|value| match (first_of(value), first_of(other)) {
+            (Some(a), Some(b)) => a.facets.kind.is_some() && siblings(a, b),
+            _ => false,
+        });
+        if is_sibling && values.len() < choices::MOST && !values.iter().any(|value| value.key == other.key) {
+            values.push(other.clone());
+        }
+    }
+    values
 }
 
 /// The facet that tells the answers apart, with its values among the parallel candidates.
@@ -309,10 +380,40 @@ fn candidate(case: &Case, value: &Value, parallel: &[&Support], supports: &[Supp
 /// Whether the question itself names two or more values of one facet, among those that `counts` lets count: then it
 /// asks about each of them.
 pub(crate) fn names_several(case: &Case, known: &[(Facet, Vec<Value>)], counts: impl Fn(&Value) -> bool) -> bool {
-    let Some(asked) = case.given.question.first() else { return false };
     known.iter().any(|(_, values)| {
-        values.iter().filter(|value| counts(value)).filter(|value| asked.names(value, values)).count() >= 2
+        values.iter().filter(|value| counts(value)).filter(|value| is_named(case, value, values)).count() >= 2
     })
+}
+
+/// Whether the question names `value`, one of `all`; a comparison that leans on earlier turns is about all that was named
+/// in them.
+fn is_named(case: &Case, value: &Value, all: &[Value]) -> bool {
+    let leans = case.question.is_follow_up && case.question.breadth == Breadth::Compare;
+    let before: &[Mention] = if leans { &case.given.before } else { &[] };
+    let told = case.given.answered.last().filter(|_| leans);
+    let asked = case.given.question.iter().take(if leans { usize::MAX } else { 1 });
+    asked.chain(before).chain(told).any(|mention| mention.names(value, all))
+}
+
+/// What the question compares, with the documents of each in the pool: the values of one facet that it names, two at
+/// least.
+fn compared(case: &Case, known: &[(Facet, Vec<Value>)]) -> Vec<(String, BTreeSet<DocumentId>)> {
+    known
+        .iter()
+        .map(|(_, values)| {
+            let named: Vec<&Value> = values.iter().filter(|value| is_named(case, value, values)).collect();
+            // "2023版" says no 2023 beside it.
+            let is_part = |value: &Value| {
+                named.iter().any(|other| other.key != value.key && other.key.contains(value.key.as_str()))
+            };
+            named
+                .iter()
+                .filter(|value| !is_part(value))
+                .map(|value| (value.label.clone(), value.documents.clone()))
+                .collect::<Vec<_>>()
+        })
+        .find(|named| (2..=choices::MOST).contains(&named.len()))
+        .unwrap_or_default()
 }
 
 /// The one value that the conversation is about, and the documents of the others.

@@ -6,16 +6,17 @@ use std::{collections::BTreeMap, ops::Range};
 use crate::{
     domain::{evidence::Passage, id::DocumentId},
     text::{
-        fold,
+        dimensions, fold,
         lang::{Lang, detect},
         quantities::{Kind, Quantity},
-        question::{Question, Wants},
+        question::{Content, Question, Wants},
+        vocabulary::Vocabulary,
     },
 };
 
 use super::{
-    lexicon::{Kin, Vocabulary, Weighted},
-    reading::Reading,
+    lexicon::{Kin, Weighted},
+    reading::{Reading, Sentence},
     weights,
 };
 
@@ -109,7 +110,7 @@ impl Held {
             .weighted
             .iter()
             .zip(&itself)
-            .map(|(weighted, there)| words.near(&weighted.word, frame.kin, *there))
+            .map(|(weighted, there)| near(words, &weighted.word, frame.kin, *there))
             .collect();
         Self { itself, near }
     }
@@ -121,9 +122,22 @@ impl Held {
     }
 }
 
+/// How far `words` meet a word that they hold by `there`, counting the nearest in meaning.
+pub(crate) fn near(words: &Vocabulary, word: &Content, kin: &Kin, there: f32) -> f32 {
+    // What a dimension is called is known: nothing else is near to it.
+    if there >= 1.0 || word.is_code || dimensions::of(&word.text).is_some() {
+        return there;
+    }
+    kin.get(&word.text).map_or(there, |near| words.nearest(near).max(there))
+}
+
 /// Judges one leaf.
 pub(crate) fn support(frame: &Frame<'_>, leaf: usize, passage: &Passage, reading: &Reading) -> Support {
     let text = &passage.text;
+    let crosses =
+        frame.question.lang != reading.lang && frame.question.lang != Lang::Other && reading.lang != Lang::Other;
+    let translated = if crosses { without_names(frame, reading) } else { None };
+    let frame = &Frame { weighted: translated.as_deref().unwrap_or(frame.weighted), ..*frame };
     let above = Held::by(&reading.above, frame);
     let heading = Held::by(&reading.heading, frame);
     let parts = &reading.sentences;
@@ -147,14 +161,17 @@ pub(crate) fn support(frame: &Frame<'_>, leaf: usize, passage: &Passage, reading
             }
         }
     }
-    let (_, chosen, mut features) = best.unwrap_or_default();
+    let (_, mut chosen, mut features) = best.unwrap_or_default();
+    // A heading, or a sentence that only leads in, says what the next ones say.
+    let furthest = parts.len().min(chosen.end + MOST_LED);
+    while chosen.end < furthest && adds_nothing(frame, parts.get(chosen.clone()).unwrap_or_default()) {
+        chosen.end += 1;
+    }
     let window = match (parts.get(chosen.start), chosen.end.checked_sub(1).and_then(|last| parts.get(last))) {
         (Some(first), Some(last)) => first.range.start..last.range.end,
         _ => 0..text.len(),
     };
     complete(frame, passage, reading, &held, &above, &mut features);
-    let crosses =
-        frame.question.lang != reading.lang && frame.question.lang != Lang::Other && reading.lang != Lang::Other;
     let score = if crosses { weights::across(&features) } else { weights::within(&features) };
     // Across languages little else tells a near miss: where a quantity is asked for, one has to be there.
     let score = if crosses && features.kind == 0.0 { score * LACKS_KIND } else { score };
@@ -164,6 +181,27 @@ pub(crate) fn support(frame: &Frame<'_>, leaf: usize, passage: &Passage, reading
     let words = Vocabulary::of_all(parts.get(chosen).unwrap_or_default().iter().map(|part| &part.words));
     let answers = answers(frame, text, &window, reading);
     Support { leaf, words, window, answers, crosses, features, score }
+}
+
+/// How many sentences a heading may be followed by in its window.
+const MOST_LED: usize = 3;
+
+/// Whether sentences hold hardly a word that the question does not.
+fn adds_nothing(frame: &Frame<'_>, sentences: &[Sentence]) -> bool {
+    let asked = |term: &str| frame.question.content.iter().any(|word| word.term == term);
+    let new = sentences.iter().flat_map(|sentence| sentence.words.terms()).filter(|term| !asked(term));
+    !sentences.iter().any(|sentence| sentence.is_row) && new.count() < 2
+}
+
+/// The question's words without names that are spelled otherwise in the leaf's script, where a code that the leaf holds
+/// says which thing is meant: "the Chenxing B7" is 晨星 B7. None where nothing is to be left out.
+fn without_names(frame: &Frame<'_>, reading: &Reading) -> Option<Vec<Weighted>> {
+    let holds_code = |one: &Weighted| one.word.is_code && reading.above.has_term(&one.word.term);
+    let is_lost = |one: &Weighted| one.word.is_name && !one.word.is_code && reading.above.holds(&one.word) < 0.5;
+    if !frame.weighted.iter().any(holds_code) || !frame.weighted.iter().any(is_lost) {
+        return None;
+    }
+    Some(frame.weighted.iter().filter(|one| !is_lost(one)).cloned().collect())
 }
 
 fn slice<'t>(text: &'t str, range: &Range<usize>) -> &'t str {

@@ -9,13 +9,15 @@ use crate::{
         quantities::{Kind, quantities},
         question::{Question, Wants},
         sentences::is_row,
+        vocabulary::Vocabulary,
     },
 };
 
 use super::{
     super::facets::{Mention, value_key},
     choices::MOST,
-    lexicon::{Vocabulary, Weighted},
+    given::Given,
+    lexicon::Weighted,
 };
 
 /// A table that was put together again from the leaves of one document.
@@ -192,7 +194,7 @@ pub(crate) fn open(
     table: &Table,
     question: &Question,
     weighted: &[Weighted],
-    given: &[Mention],
+    given: &Given,
     above: &Vocabulary,
     enough: f32,
 ) -> Option<Open> {
@@ -209,8 +211,8 @@ pub(crate) fn open(
     };
     let named = rows.iter().copied().find(is_meant);
     match named.or_else(|| rows.first().copied().filter(|_| rows.len() == 1)) {
-        Some(row) => open_columns(table, &table.rows[row], question, weighted, given),
-        None => open_rows(table, &rows, column, given),
+        Some(row) => open_columns(table, &table.rows[row], question, weighted, &given.of_time()),
+        None => open_rows(table, &rows, column, &given.all()),
     }
 }
 
@@ -403,7 +405,7 @@ mod tests {
         let weighted = weigh(&question, &TermStats::default());
         let leaf = passage("prices.xlsx", text);
         let table = tables(&[&leaf]).remove(0);
-        let given: Vec<Mention> = given.iter().map(|text| Mention::read(text)).collect();
+        let given = Given { question: given.iter().map(|text| Mention::read(text)).collect(), ..Given::default() };
         open(&table, &question, &weighted, &given, &Vocabulary::read("prices"), 0.6)
     }
 
