@@ -105,11 +105,22 @@ pub struct Answer {
     pub text: String,
     /// Chosen options, as filters. Several from one question are alternatives.
     pub filters: Vec<OptionFilter>,
-    /// Documents that the user ruled out ("none of these").
+    /// None of the options is meant.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub none: bool,
+    /// Documents that the user ruled out with that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub except_documents: Vec<DocumentId>,
     /// The words that the answer adds to the search.
     pub words: String,
+}
+
+impl Answer {
+    /// Whether it chooses nothing, rules nothing out, and adds no words: "hmm", "3" of two.
+    #[must_use]
+    pub fn says_nothing(&self) -> bool {
+        self.filters.is_empty() && !self.none && self.except_documents.is_empty() && self.words.trim().is_empty()
+    }
 }
 
 /// Everything a resume needs, stored with the question: ids and filters only, at most 8 KiB.
@@ -179,7 +190,9 @@ impl HitlStatus {
             }
             // Resumed once more on another branch: a line of its history, no other state.
             Self::Answered => matches!(next, Self::Answered),
-            Self::Dismissed | Self::Superseded | Self::Expired => false,
+            Self::Dismissed => matches!(next, Self::Dismissed),
+            Self::Superseded => matches!(next, Self::Superseded),
+            Self::Expired => false,
         }
     }
 }
@@ -196,19 +209,20 @@ pub enum Settlement {
     Superseded,
     /// The run failed, was stopped or died: open again, or expired if its time has passed.
     Reopened,
-    /// It was answered before, and this run resumed it on another branch: answered it stays.
+    /// It was settled before, and this run resumed it on another branch: it stays what it is.
     Repeated,
 }
 
 impl Settlement {
-    /// The state that it leaves a question in whose time has not passed.
+    /// The state that it leaves a question in that was in `before` and whose time has not passed.
     #[must_use]
-    pub const fn status(self) -> HitlStatus {
+    pub const fn status(self, before: HitlStatus) -> HitlStatus {
         match self {
-            Self::Answered | Self::Repeated => HitlStatus::Answered,
+            Self::Answered => HitlStatus::Answered,
             Self::Dismissed => HitlStatus::Dismissed,
             Self::Superseded => HitlStatus::Superseded,
             Self::Reopened => HitlStatus::Open,
+            Self::Repeated => before,
         }
     }
 }
@@ -344,15 +358,20 @@ mod tests {
         use HitlStatus::{Answered, Dismissed, Expired, Open, Superseded, Taken};
         assert_eq!(moves(Open), [Taken, Expired]);
         assert_eq!(moves(Taken), [Open, Answered, Dismissed, Superseded, Expired]);
-        assert_eq!(moves(Answered), [Answered]);
-        assert_eq!([Dismissed, Superseded, Expired].map(moves), [vec![], vec![], vec![]]);
+        for settled in [Answered, Dismissed, Superseded] {
+            assert_eq!(moves(settled), [settled], "resumed on another branch");
+        }
+        assert_eq!(moves(Expired), []);
     }
 
     #[test]
     fn a_run_leaves_a_question_only_where_it_may_go() {
         for settlement in [Settlement::Answered, Settlement::Dismissed, Settlement::Superseded, Settlement::Reopened] {
-            assert!(HitlStatus::Taken.may_become(settlement.status()), "{settlement:?}");
+            let left = settlement.status(HitlStatus::Taken);
+            assert!(HitlStatus::Taken.may_become(left), "{settlement:?}");
+            if left != HitlStatus::Open {
+                assert!(left.may_become(Settlement::Repeated.status(left)), "{settlement:?}");
+            }
         }
-        assert!(HitlStatus::Answered.may_become(Settlement::Repeated.status()));
     }
 }

@@ -6,10 +6,10 @@ pub const LEADING: &str = "the|a|an|please|pls|i|i'm|i'd|i'll|im|my|mine|mean|me
     pick|select|take|let's|lets|let|me|us|we|go|going|with|for|about|of|on|in|at|to|from|by|it's|its|it|is|was|that|that's|\
     this|option|options|number|choice|answer|ok|okay|yes|yeah|yep|sure|right|thanks|thank you|hi|hello|um|uh|hmm|well|\
     so|then|and|actually|sorry|probably|think|guess|say|said|asking|asked|ask|talking|referring|refer|have|own|using|use|\
-    what about|how about|just|only|both|either|am|was asking|meaning|regarding|concerning|those|these|them|\
+    what about|how about|just|only|maybe|perhaps|possibly|prefer|both|either|am|was asking|meaning|regarding|concerning|those|these|them|\
     我|我要|我想要|我想|我选|我选择|选|选择|请选|请|请问|我说的是|我指的是|我问的是|我是说|我是指|说的是|指的是|问的是|是|就|就是|就要|就选|\
     那个|那|这个|这|应该是|当然是|我的是|我的|我用的是|我买的是|关于|对于|针对|嗯|好的|好|对|要|想要|给我|麻烦|哦|啊|答案是|答案|选项|\
-    不好意思|抱歉|可能是|大概是|是的|那就|还是|编号|号码|要的是|想问的是|想问|看|用|按|在|查";
+    不好意思|抱歉|可能是|大概是|可能|大概|也许|或许|也许是|或许是|是的|那就|还是|编号|号码|要的是|想问的是|想问|看|用|按|在|查";
 
 /// The same at its end.
 pub const TRAILING: &str = "please|pls|thanks|thank you|one|ones|option|options|then|too|i think|i guess|i mean|i meant|\
@@ -20,7 +20,7 @@ pub const TRAILING: &str = "please|pls|thanks|thank you|one|ones|option|options|
 
 /// Joins things that are named.
 pub const CONNECTORS: &str =
-    "and|or|&|+|plus|as well as|and also|also|together with|和|与|跟|及|以及|或|或者|还有|加|加上|并|同|nor|、";
+    "and|or|&|+|plus|as well as|and also|also|together with|和|与|跟|及|以及|或|或者|还有|加|加上|并|同|也|nor|、";
 
 /// Begins a part that says what is meant after one that says what is not.
 pub const BUT: &str = "but|but rather|rather|instead|而是|而|但是|但|我要的是";
@@ -28,25 +28,35 @@ pub const BUT: &str = "but|but rather|rather|instead|而是|而|但是|但|我�
 /// What follows is what is not meant.
 pub const NEGATORS: &str = "not|except|except for|excluding|without|anything but|all but|everything but|every one but|\
     everything except|everything except for|all except|all except for|any except|anything except|anything other than|\
-    other than|any but|but not|neither|nor|don't want|do not want|i don't want|i don't mean|don't mean|definitely not|certainly not|\
-    除了|除|除去|不是|不要|不选|别选|排除|不包括|并不是|并非|不想要|非|去掉";
+    other than|any but|but not|neither|nor|don't want|do not want|i don't want|i don't mean|don't mean|don't need|do not need|\
+    i don't need|definitely not|certainly not|and not|instead of|rather than|as opposed to|than|\
+    除了|除|除去|不是|不要|也不是|也不要|不选|别选|排除|不包括|并不是|并非|不想要|不需要|非|去掉";
+
+/// Of these, the ones that begin a part of their own in the middle of a clause: "the first, not the second" without its
+/// comma.
+pub const TURNS_AWAY: &str = "not|and not|but not|nor|instead of|rather than|as opposed to|than|except|except for|excluding|\
+    不是|不要|也不是|也不要|不选|别选|排除|不包括|并不是|并非|不想要|不需要|除了|去掉";
+
+/// Asks whether, and rules nothing out: "是不是第一个".
+pub const WHETHER: &str = "是不是|要不要|能不能|会不会|对不对|有没有|可不可以|行不行|好不好|需不需要|算不算";
 
 /// Stands behind what is not meant.
 pub const NEGATED_TAIL: &str = "以外|之外|除外|以外的|之外的|外|外的|以外都要|之外都要|以外的都要|之外的都要|以外都可以|之外都可以|\
-    以外都行|之外都行|都可以|都行|都要|的都要|其他都要|其他的都要|其它都要|excluded|is not it|aside|apart|其余都要|其余的都要|其余的";
+    以外都行|之外都行|都可以|都行|都要|的都要|其他都要|其他的都要|其它都要|excluded|is not it|isn't it|aside|apart|其余都要|其余的都要|\
+    其余的|不是|不要|不行|不对|不用|不需要";
 
 /// Everything that was offered.
-pub const ALL: &str = "all|all of them|all of these|all of those|all of the above|all options|all the options|both|\
+pub const ALL: &str = "all|all of them|all of these|all of those|all of the above|all the above|everything above|all options|all the options|both|\
     both of them|both of these|both of those|either|either of them|either one|either is fine|either way|any|any of them|\
     any of these|any of those|anyone|any one|any is fine|each|each of them|each one|every one|every one of them|everything|\
     whatever|whichever|whichever one|doesn't matter which|does not matter which|it doesn't matter which|don't care which|\
     no preference|all two|all three|all four|all five|all six|all seven|all eight|the two|the two of them|the lot|in general|\
-    都|都要|全部|全部都要|全部要|全要|全都要|全都|两个|两个都要|两个都|两者|两者都要|二者都要|三个都要|四个都要|几个都要|都行|都可以|\
+    都|都是|全都是|以上都是|以上全是|以上全部|以上全要|以上都要|以上所有|上面都是|上述都是|两个都是|三个都是|都要|全部|全部都要|全部要|全要|全都要|全都|两个|两个都要|两个都|两者|两者都要|二者都要|三个都要|四个都要|几个都要|都行|都可以|\
     都看|都想知道|都想要|都想看|都需要|都选|全选|随便|随意|任意|任何一个|任意一个|哪个都行|哪个都可以|哪一个都行|所有|所有的|所有都要|无所谓|\
     一起|通通|统统|每个|每一个|每个都要|两种都要|两款都要|都说说|都告诉我|都给我|两个都行|两个都可以|一般来说";
 
 /// Whoever says this leaves the choice to the evidence.
-pub const UNDECIDED: &str = "i don't know|don't know|dont know|i dont know|i do not know|no idea|not sure|i'm not sure|\
+pub const UNDECIDED: &str = "i don't know|don't know|dont know|not certain|i'm not certain|not quite sure|not really sure|i am not sure|i dont know|i do not know|no idea|not sure|i'm not sure|\
     im not sure|unsure|i have no idea|you choose|you decide|up to you|no clue|idk|dunno|\
     不知道|我不知道|不清楚|我不清楚|不确定|我不确定|你决定|你选|你看着办|你帮我选|你来定|说不好|不太清楚|不太确定";
 
@@ -55,12 +65,12 @@ pub const NONE: &str = "none|none of them|none of these|none of those|none of th
     neither of them|neither of these|neither of those|neither one|not any of them|not any of these|not these|not those|\
     something else|another one|others|other|none of your options|nothing of that|none fits|not listed|not in the list|\
     not on the list|none is right|none are right|\
-    都不是|都不对|都不要|全都不是|全不是|全都不对|以上都不是|以上都不对|一个都不是|一个也不是|没有一个是|没有一个|没有一个对|哪个都不是|\
+    都不是|都不对|都不要|以上都不要|以上全不是|以上皆非|上面都不是|上述都不是|都不符合|以上都不符合|全都不是|全不是|全都不对|以上都不是|以上都不对|一个都不是|一个也不是|没有一个是|没有一个|没有一个对|哪个都不是|\
     这些都不是|这些都不对|两个都不是|两个都不对|两者都不是|三个都不是|不是这些|不是这两个|不在里面|不在其中|其他|其它|其他的|其它的|别的|另外的|都没有|\
     不在列表里|不在列表中|里面没有|这里面没有|列表里没有|均不是";
 
 /// Declines to answer, whatever follows.
-pub const DECLINES: &str = "never mind|nevermind|never mind that|nvm|forget it|forget that|forget about it|forget i asked|\
+pub const DECLINES: &str = "never mind|nevermind|never mind that|nvm|forget it|forget that|forget about|never mind about|forget about it|forget i asked|\
     forget the question|no thanks|no thank you|no need|drop it|leave it|skip it|skip that|skip this|skip the question|\
     don't bother|do not bother|ignore that|ignore it|no longer needed|not needed|don't worry about it|scratch that|\
     算了|算了吧|还是算了|还是算了吧|那算了|那就算了|那就算了吧|罢了|不用了|不必了|不需要了|不麻烦了|别问了|不问了|没事了|不想问了|不想知道了|\
@@ -121,3 +131,32 @@ pub const DATE_WORDS: &str = "january|february|march|april|may|june|july|august|
     mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|today|yesterday|tomorrow|spring|summer|autumn|fall|winter|q1|q2|q3|q4|\
     last year|this year|next year|last month|this month|monday|tuesday|wednesday|thursday|friday|saturday|sunday|\
     今天|昨天|明天|去年|今年|明年|前年|上个月|这个月|上月|本月|春|夏|秋|冬|春季|夏季|秋季|冬季|年初|年底|第一季度|第二季度|第三季度|第四季度";
+
+/// What people say who have not understood, or have nothing to say: no option is meant by it, and nothing else is asked.
+pub const PUZZLED: &str = "what|what's that|what is that|what's this|what is this|what do you mean|what does that mean|what does this mean|\
+    what do you mean by that|i don't know what you mean|why|why that|why do you ask|how|how so|who|which|which one|which ones|when|\
+    where|huh|eh|hm|hmmm|hmmmm|mm|mmm|mhm|umm|ummm|uhm|er|erm|uhh|uh huh|oh|ooh|ah|aha|lol|haha|hahaha|pardon|pardon me|come again|\
+    say again|say that again|excuse me|sorry what|i don't understand|don't understand|i do not understand|i don't get it|\
+    don't get it|not clear|unclear|you tell me|guess|guess what|take a guess|you guess|have a guess|so what|really|hey|\
+    good question|let me think|let me see|wait|hold on|one moment|\
+    什么|什么意思|什么啊|什么呀|啥|啥意思|什么鬼|为什么|为啥|怎么|怎么了|哪个|哪个啊|哪一个|哪款|哪些|谁|吗|不懂|我不懂|不明白|我不明白|\
+    没懂|没看懂|看不懂|听不懂|没明白|不理解|你猜|你猜呢|你猜猜|你猜猜看|猜|猜猜看|你说呢|你觉得呢|呵呵|哈哈哈|嘻嘻|呃|额|嗯嗯|唔|咦|噢|喔|\
+    是吗|真的|真的吗|再说一遍|再说一次|行|行吧|好吧|你好|您好|等等|等一下|稍等|我想想|让我想想|这样啊|原来如此";
+
+/// Says nothing beside an option's name: whose it is, what sort of thing, since when.
+pub const FILLER: &str = "one|ones|model|product|item|device|machine|unit|version|variant|edition|type|kind|thing|document|file|manual|\
+    guide|named|called|specifically|exactly|bought|buy|purchased|got|owned|owner|currently|home|question|case|info|information|know|\
+    该|此|这个|那个|产品|型号|机型|机器|设备|商品|版本|款|文档|文件|手册|资料|买|买的|购买|家里|家|用|问题|情况|信息|请问|具体|知道|了解|想知道|想了解|麻烦|帮忙|一下";
+
+/// Asks to be told, and chooses nothing, even where an option is named: "tell me about the first".
+pub const ORDERS: &str =
+    "tell|show|explain|describe|list|compare|summarize|summarise|give me|告诉|介绍|说明|解释|描述|列出|比较|对比|总结";
+
+/// Begins a remark on what was named: "Aurora X1, I bought it in May".
+pub const REMARK_BEGINS: &str = "i|i've|i'm|my|mine|we|our|我|我们|我的";
+/// Ends one: "Aurora X1, the white one".
+pub const REMARK_ENDS: &str = "one|ones|的|那个|这个|那款|这款|那台|这台|了";
+
+/// Points back at what was named before: "How heavy is it?" after a name.
+pub const POINTS_BACK: &str =
+    "it|its|it's|that one|this one|they|them|their|它|它们|这个|那个|这款|那款|该款|该产品|此款|这台|那台";

@@ -35,6 +35,7 @@ on_both_engines! {
     another_wording_stands_beside_the_first,
     what_is_not_there_is_not_found,
     another_wording_of_a_reply_resumes_the_question_again,
+    another_wording_resumes_a_question_that_was_left,
     another_answer_to_a_reply_resumes_the_question_again,
     an_answer_from_above_a_question_leaves_it_open,
     a_running_answer_is_shown_as_far_as_it_was_told,
@@ -279,6 +280,36 @@ async fn another_wording_of_a_reply_resumes_the_question_again(test: &mut TestSt
             (HitlStatus::Answered, HitlStatus::Answered)
         ]
     );
+}
+
+async fn another_wording_resumes_a_question_that_was_left(test: &mut TestStore) {
+    let harness = Harness::over_files(test, ScriptedModel::new([]), &MANUALS).await;
+    for (reply, left, says_more) in [
+        ("never mind", HitlStatus::Dismissed, vec![]),
+        ("When is the support hotline open?", HitlStatus::Superseded, says(&["Monday to Friday."])),
+    ] {
+        harness.move_to(left.as_str());
+        harness.model.then(search_call());
+        let view = harness.ask("How long is the warranty?").await.hitl.unwrap();
+        if !says_more.is_empty() {
+            harness.model.then(says_more);
+        }
+        let first = harness.ask(reply).await;
+        let mut of = first.user_message_id.unwrap();
+        // Another wording, and another one of that.
+        for (wording, file) in [("the Borealis", "borealis-z9.md"), ("Aurora X1", "aurora-x1.md")] {
+            harness.model.then(says(&["It stands there [1]."]));
+            let again = harness.from(RunKind::Edit(of), wording).await.unwrap().finish().await.unwrap();
+            assert_eq!(again.citations[0].filename, file, "{reply}");
+            assert!(again.rag_trace.unwrap().hitl_resumed);
+            of = again.user_message_id.unwrap();
+        }
+        let (pending, moves) = harness.store.pending(harness.user.id, view.id).await.unwrap();
+        assert_eq!((pending.status, pending.answered_by), (left, None));
+        let steps: Vec<(HitlStatus, HitlStatus)> = moves.iter().map(|step| (step.from, step.to)).collect();
+        let taken = HitlStatus::Taken;
+        assert_eq!(steps, [(HitlStatus::Open, taken), (taken, left), (left, left), (left, left)]);
+    }
 }
 
 async fn another_answer_to_a_reply_resumes_the_question_again(test: &mut TestStore) {

@@ -60,16 +60,15 @@ impl Inner {
             }
             Verdict::Dismiss { rest: Some(rest) } => {
                 work.settlement = settle(Settlement::Dismissed);
-                work.transcript.sink().step("↪️", scene.labels.new_question, "", None);
-                self.ask_agent(scene, &rest, Vec::new(), work).await
+                self.ask_anew(scene, Some(&rest), Vec::new(), work).await
             }
-            Verdict::NewQuestion { given } => {
+            Verdict::NewQuestion { given, rest } => {
                 work.settlement = settle(Settlement::Superseded);
-                self.ask_anew(scene, given, work).await
+                self.ask_anew(scene, rest.as_deref(), given, work).await
             }
             Verdict::Unsure => {
                 work.settlement = settle(Settlement::Superseded);
-                self.ask_anew(scene, Vec::new(), work).await
+                self.ask_anew(scene, None, Vec::new(), work).await
             }
         }
     }
@@ -103,10 +102,16 @@ impl Inner {
         work.settlement = Some((settlement, understood.reason));
     }
 
-    /// Leaves the question that was open for the one that the message asks.
-    async fn ask_anew(&self, scene: &Scene, given: Vec<OptionFilter>, work: &mut Work) -> Result<Ending, TurnError> {
+    /// Leaves the question that was open for the one that the message asks, or the `rest` of it.
+    async fn ask_anew(
+        &self,
+        scene: &Scene,
+        rest: Option<&str>,
+        given: Vec<OptionFilter>,
+        work: &mut Work,
+    ) -> Result<Ending, TurnError> {
         work.transcript.sink().step("↪️", scene.labels.new_question, "", None);
-        self.ask_agent(scene, &scene.accepted.text, given, work).await
+        self.ask_agent(scene, rest.unwrap_or(&scene.accepted.text), given, work).await
     }
 
     /// Runs the agent on `question`, for which the options `given` are settled.
@@ -120,6 +125,10 @@ impl Inner {
         let mut context = self.context(scene).await?;
         context.background.given = given;
         context.hear(self.ports.memory.as_ref(), scene.user, scene.accepted.session.id).await?;
+        // What stood behind a reply is no reply itself.
+        if question != scene.accepted.text {
+            context.background.answers.pop();
+        }
         fail::fail_point!("turn:context", |_| Err(TurnError::Internal("failpoint".into())));
         work.told = context.told();
         let prompts = context.prompts(SYSTEM, question, self.config.window_tokens);

@@ -49,11 +49,12 @@ impl Inner {
         };
         let settle = scene.accepted.question.as_ref().and_then(|question| match (&ending, &work.settlement) {
             (Ending::Answered | Ending::Asked(_), Some((settlement, reason))) => {
-                let was_answered = question.status == HitlStatus::Answered;
-                let settlement = if was_answered { Settlement::Repeated } else { *settlement };
+                let is_taken = question.status == HitlStatus::Taken;
+                let settlement = if is_taken { *settlement } else { Settlement::Repeated };
                 Some((question.id, settlement, reason.clone()))
             }
-            _ if question.status == HitlStatus::Answered => None,
+            // It was settled before, and stays so.
+            _ if question.status != HitlStatus::Taken => None,
             // A turn that ends well has judged the message; one that did not leaves the question as it was.
             _ => Some((question.id, Settlement::Reopened, status.as_str().to_owned())),
         });

@@ -4,6 +4,7 @@
 //! sure. In doubt a message is a new question: none is ever swallowed.
 
 mod choose;
+mod clauses;
 mod intent;
 mod model;
 mod ordinal;
@@ -50,6 +51,9 @@ pub enum Verdict {
     NewQuestion {
         /// Options that it names, fixed for the new question too.
         given: Vec<OptionFilter>,
+        /// The question itself, where the message says something else before it; else the message is the question.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rest: Option<String>,
     },
     /// The rules cannot tell. [`decide`] never gives it.
     Unsure,
@@ -70,6 +74,11 @@ pub struct Understanding {
 impl Understanding {
     fn new(verdict: Verdict, reason: impl Into<String>) -> Self {
         Self { verdict, reason: reason.into(), by: "builtin".into() }
+    }
+
+    /// A question of its own, whole, about nothing that was offered.
+    fn new_question(reason: impl Into<String>) -> Self {
+        Self::new(Verdict::NewQuestion { given: Vec::new(), rest: None }, reason)
     }
 
     /// `hitl_reply_verdict` of the trace.
@@ -97,11 +106,12 @@ pub fn understand(reply: &str, record: &Record, body: Option<&HitlReply>) -> Und
     let is_addressed = body.is_some_and(|body| body.id.is_some() || body.action == Some(HitlAction::Answer));
     let is_long = reply.chars().count() > MAX_REPLY;
     let said = Said::new(if is_long { cut(reply, MAX_REPLY) } else { reply });
+    let known = Known::new(question);
     if body.is_some_and(|body| body.action == Some(HitlAction::Dismiss)) {
-        return Understanding::new(Verdict::Dismiss { rest: beside_dismissal(reply, &said) }, "action dismiss");
+        return Understanding::new(Verdict::Dismiss { rest: beside_dismissal(reply, &said, &known) }, "action dismiss");
     }
     let offer = Offer::new(question);
-    let understood = if is_long { long(reply, &said) } else { short(reply, &said, record, &offer) };
+    let understood = if is_long { long(reply, &said, &known) } else { short(reply, &said, record, (&offer, &known)) };
     match understood {
         Some(understood) if !is_addressed || !matches!(understood.verdict, Verdict::NewQuestion { .. }) => understood,
         _ if is_addressed => {
@@ -111,6 +121,7 @@ pub fn understand(reply: &str, record: &Record, body: Option<&HitlReply>) -> Und
             let answer = Answer {
                 text: cut(reply, MAX_ANSWER).to_owned(),
                 filters: filters(record, &named),
+                none: false,
                 except_documents: Vec::new(),
                 // What has no words, or counts to a place that is not there, adds nothing to the search.
                 words: if intent::is_bare(&said) { String::new() } else { cut(reply, MAX_ANSWER).to_owned() },
@@ -118,7 +129,7 @@ pub fn understand(reply: &str, record: &Record, body: Option<&HitlReply>) -> Und
             Understanding::new(Verdict::Answer(answer), "names the question by id")
         }
         Some(understood) => understood,
-        None if is_long => Understanding::new(Verdict::NewQuestion { given: Vec::new() }, "too long for a reply"),
+        None if is_long => Understanding::new_question("too long for a reply"),
         None => Understanding::new(Verdict::Unsure, "neither an option, a refusal nor a question"),
     }
 }
@@ -135,7 +146,7 @@ pub async fn decide(
     if understood.verdict != Verdict::Unsure {
         return understood;
     }
-    let in_doubt = |why: &str| Understanding::new(Verdict::NewQuestion { given: Vec::new() }, why);
+    let in_doubt = Understanding::new_question;
     let Some(fast) = fast else { return in_doubt("in doubt") };
     match model::ask(reply, record, fast).await {
         Ok(Some(understood)) => understood,
@@ -147,28 +158,28 @@ pub async fn decide(
     }
 }
 
-fn short(reply: &str, said: &Said, record: &Record, offer: &Offer) -> Option<Understanding> {
+fn short(reply: &str, said: &Said, record: &Record, (offer, known): (&Offer, &Known)) -> Option<Understanding> {
     let question = &record.question;
-    if said.tokens.is_empty() {
-        return None;
-    }
-    let known = Known::new(question);
-    let new_question = |why: &str| {
-        let given = filters(record, &offer.mentioned(said));
-        Understanding::new(Verdict::NewQuestion { given }, format!("own question: {why}"))
+    let answer = |answer: Answer, why: &str| Some(Understanding::new(Verdict::Answer(answer), why));
+    let new_question = |given: &BTreeSet<usize>, rest: Option<String>, why: &str| {
+        let verdict = Verdict::NewQuestion { given: filters(record, given), rest };
+        Some(Understanding::new(verdict, format!("own question: {why}")))
     };
-    if let Some(pick) = offer.pick(said) {
-        return Some(match pick {
-            Pick::Options(places, reason) => {
-                Understanding::new(Verdict::Answer(chosen(record, &places, reply)), reason)
-            }
-            Pick::NoneOf { rest } => match intent::own_question(&Said::new(&rest), &known) {
-                Some(why) => new_question(why),
-                None => Understanding::new(Verdict::Answer(none_of(record, reply, &rest)), "none of the options"),
-            },
-        });
+    match offer.pick(said) {
+        Some(Pick::Options(places, reason)) => return answer(chosen(record, &places, reply), reason),
+        Some(Pick::NoneOf { rest }) => {
+            let other = Said::new(&rest);
+            return match intent::own_question(&other, known) {
+                Some(why) => {
+                    let rest = behind(reply, said, said.tokens.len().saturating_sub(other.tokens.len()));
+                    new_question(&offer.mentioned(&other), Some(rest), why)
+                }
+                None => answer(none_of(record, reply, &rest), "none of the options"),
+            };
+        }
+        None => {}
     }
-    if let Some(declined) = intent::decline(said) {
+    if let Some(declined) = intent::decline(said, known) {
         return Some(match declined {
             Decline::Whole => Understanding::new(Verdict::Dismiss { rest: None }, "declines"),
             Decline::First(tokens) => {
@@ -182,30 +193,65 @@ fn short(reply: &str, said: &Said, record: &Record, offer: &Offer) -> Option<Und
             }
         });
     }
+    if intent::says_nothing(said, question.options.len()) {
+        return answer(nothing(reply), "says nothing that chooses");
+    }
     let mentioned = offer.mentioned(said);
     if !mentioned.is_empty() {
         let names: Vec<&str> = mentioned.iter().map(|&place| question.options[place].label.as_str()).collect();
         if intent::restates(said, question, &names.join(" ")) {
-            return Some(Understanding::new(Verdict::Answer(with_remark(record, &mentioned, reply)), "asks it again"));
+            return answer(with_remark(record, &mentioned, reply), "asks it again");
         }
     }
-    if let Some(why) = intent::own_question(said, &known) {
-        return Some(new_question(why));
+    let first = offer.pick_first(said);
+    if let Some((places, tokens)) = &first {
+        let other = Said::new(said.rest(*tokens));
+        if let Some(why) = intent::own_question(&other, known) {
+            // "B7. How heavy is it?" stays with what it names; "B7. And what is the meal allowance?" leaves it.
+            let mut about = offer.mentioned(&other);
+            if about.is_empty() && intent::points_back(&other) {
+                about.clone_from(places);
+            }
+            return new_question(&about, Some(behind(reply, said, *tokens)), why);
+        }
     }
-    if !mentioned.is_empty() && !offer.is_other_model(said) {
-        let is_about = known.share(said) >= KNOWN_SHARE && !choose::is_negated(&said.tokens);
-        return is_about
-            .then(|| Understanding::new(Verdict::Answer(with_remark(record, &mentioned, reply)), "names an option"));
+    if let Some(why) = intent::own_question(said, known) {
+        return new_question(&mentioned, None, why);
+    }
+    if !mentioned.is_empty() {
+        if choose::is_negated(&said.tokens) {
+            return None;
+        }
+        let strange = known.strange(said);
+        if strange.is_empty() {
+            return answer(with_remark(record, &mentioned, reply), "names an option");
+        }
+        let is_remark = |(_, tokens): &(BTreeSet<usize>, usize)| {
+            known.share(said) >= KNOWN_SHARE && intent::is_remark(&Said::new(said.rest(*tokens)))
+        };
+        // "Borealis Z8" completes what is missing, with another name.
+        let is_other_model = intent::are_codes(&strange) && offer.is_other_model(said) && !offer.is_named_in_full(said);
+        if !is_other_model {
+            return if first.as_ref().is_some_and(is_remark) {
+                answer(with_remark(record, &mentioned, reply), "names an option and remarks on it")
+            } else {
+                new_question(&mentioned, None, "something else about an option")
+            };
+        }
     }
     let why = intent::slot(said, reply, question)?;
     let text = cut(reply, MAX_ANSWER).to_owned();
-    let answer = Answer { words: text.clone(), text, filters: Vec::new(), except_documents: Vec::new() };
-    Some(Understanding::new(Verdict::Answer(answer), why))
+    answer(Answer { words: text.clone(), ..nothing(reply) }, why)
+}
+
+/// What stands behind the first `tokens` tokens, without the words that only lead to it.
+fn behind(reply: &str, said: &Said, tokens: usize) -> String {
+    intent::rest_as_written(reply, said, tokens + intent::lead(said, tokens))
 }
 
 /// A reply of many words can only decline with its first clause.
-fn long(reply: &str, said: &Said) -> Option<Understanding> {
-    let Some(Decline::First(tokens)) = intent::decline(said) else { return None };
+fn long(reply: &str, said: &Said, known: &Known) -> Option<Understanding> {
+    let Some(Decline::First(tokens)) = intent::decline(said, known) else { return None };
     let skipped = said
         .tokens
         .get(tokens)
@@ -215,11 +261,11 @@ fn long(reply: &str, said: &Said) -> Option<Understanding> {
 }
 
 /// What the text beside `action: dismiss` asks, if it asks anything.
-fn beside_dismissal(reply: &str, said: &Said) -> Option<String> {
+fn beside_dismissal(reply: &str, said: &Said, known: &Known) -> Option<String> {
     if said.tokens.is_empty() {
         return None;
     }
-    match intent::decline(said) {
+    match intent::decline(said, known) {
         Some(Decline::Whole) => None,
         Some(Decline::First(tokens)) if reply.chars().count() <= MAX_REPLY => {
             Some(intent::rest_as_written(reply, said, tokens))
@@ -241,7 +287,7 @@ fn chosen(record: &Record, places: &BTreeSet<usize>, reply: &str) -> Answer {
         .collect();
     let words = labels.join(" ");
     let text = if reply.is_empty() { labels.join(", ") } else { cut(reply, MAX_ANSWER).to_owned() };
-    Answer { text, filters: filters(record, places), except_documents: Vec::new(), words }
+    Answer { text, filters: filters(record, places), none: false, except_documents: Vec::new(), words }
 }
 
 /// The same, with what the reply says besides the labels among the words.
@@ -253,6 +299,17 @@ fn with_remark(record: &Record, places: &BTreeSet<usize>, reply: &str) -> Answer
         answer.words = format!("{} {}", answer.words, cut(reply, MAX_ANSWER));
     }
     answer
+}
+
+/// The answer that chooses nothing and adds nothing.
+fn nothing(reply: &str) -> Answer {
+    Answer {
+        text: cut(reply, MAX_ANSWER).to_owned(),
+        filters: Vec::new(),
+        none: false,
+        except_documents: Vec::new(),
+        words: String::new(),
+    }
 }
 
 /// The answer that rules all options out. Facets inside a document leave the document itself in.
@@ -269,6 +326,7 @@ fn none_of(record: &Record, reply: &str, rest: &str) -> Answer {
     Answer {
         text: cut(reply, MAX_ANSWER).to_owned(),
         filters: Vec::new(),
+        none: true,
         except_documents: except,
         words: rest.to_owned(),
     }

@@ -111,7 +111,7 @@ impl Inner {
 /// a line of its own, so that nothing in them reads as one.
 fn material(record: &Record, evidence: &Evidence) -> String {
     let mut material = format!("Asked back: {}\n", one_line(&record.question.prompt));
-    for answer in &record.answers {
+    for answer in record.answers.iter().filter(|answer| !answer.says_nothing()) {
         material.push_str("The user answered: ");
         material.push_str(&one_line(if answer.words.is_empty() { &answer.text } else { &answer.words }));
         material.push('\n');

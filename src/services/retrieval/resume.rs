@@ -16,6 +16,7 @@ use crate::{
 
 use super::{
     Ask, Found, Retrieval,
+    grade::choices::MOST,
     resolve::Resolved,
     route::status,
     step::{Outcome, Work},
@@ -38,8 +39,11 @@ impl Retrieval {
         let resolved = resolved(record);
         let filter = filter(&record.answers);
         let may_ask = ask.may_ask && round < self.config.max_rounds && !ruled_all_out(&record.answers);
-        let narrowed = Ask { question: &record.question.original_question, may_ask, ..*ask };
         let last = record.answers.last();
+        // "hmm" is no part of the question.
+        let question = record.question.original_question.as_str();
+        let message = if last.is_some_and(Answer::says_nothing) { question } else { ask.message };
+        let narrowed = Ask { question, message, may_ask, ..*ask };
         let mut trace = RagTrace {
             tool_used: false,
             query: Some(record.question.original_question.clone()),
@@ -58,7 +62,11 @@ impl Retrieval {
             asked,
             ..Work::new(&narrowed, &resolved, &record.answers, filter)
         };
-        let mut outcome = self.work(&work, &mut trace).await?;
+        let mut outcome = if is_exhausted(record) {
+            Outcome { reason: "nothing that the documents tell apart is meant".into(), ..Outcome::nothing() }
+        } else {
+            self.work(&work, &mut trace).await?
+        };
         trace.hitl_targeted_retrieved_chunks = Some(outcome.retrieved.clone());
         // None of those: what would be asked about again is not what is meant either.
         if ruled_all_out(&record.answers)
@@ -139,7 +147,14 @@ fn filter(answers: &[Answer]) -> Filter {
 
 /// "None of these": searched again without them, and not asked further.
 fn ruled_all_out(answers: &[Answer]) -> bool {
-    answers.last().is_some_and(|answer| answer.filters.is_empty() && !answer.except_documents.is_empty())
+    answers.last().is_some_and(|answer| answer.none)
+}
+
+/// Whether all that the evidence held was offered and nothing else is said: what is left speaks of something else, and
+/// would be an answer to no question. A full list may have left something out.
+fn is_exhausted(record: &Record) -> bool {
+    let says_no_more = record.answers.last().is_some_and(|answer| answer.none && answer.words.trim().is_empty());
+    says_no_more && record.question.options.len() < MOST
 }
 
 fn chose_something(answers: &[Answer]) -> bool {
@@ -169,6 +184,7 @@ mod tests {
                     documents: documents.iter().map(|name| document(name)).collect(),
                 })
                 .collect(),
+            none: false,
             except_documents: Vec::new(),
             words: words.into(),
         }
@@ -200,6 +216,15 @@ mod tests {
         let allowed = filter(&[both, second]).documents.unwrap();
         assert_eq!(allowed, [document("a2")]);
         assert_eq!(filter(&[answer("two years", &[])]).documents, None);
+    }
+
+    #[test]
+    fn none_of_all_that_there_is_leaves_nothing_to_search_for() {
+        let none = |words: &str| Answer { none: true, ..answer(words, &[]) };
+        assert!(is_exhausted(&record(vec![none("")])));
+        assert!(!is_exhausted(&record(vec![none("I have a Zephyr")])), "what is said besides is looked for");
+        assert!(!is_exhausted(&record(vec![answer("", &[])])));
+        assert!(ruled_all_out(&[none("I have a Zephyr")]) && !ruled_all_out(&[none(""), answer("", &[])]));
     }
 
     #[test]

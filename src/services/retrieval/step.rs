@@ -27,7 +27,7 @@ use super::{
     Ask, Found, Retrieval,
     grade::{
         builtin::{self, Case, Judged, OpenQuestion},
-        choices::{Slot, fingerprint, question as make_question},
+        choices::{Slot, fingerprint, plainer, question as make_question},
         given::Given,
         kin::kin,
         model,
@@ -257,6 +257,10 @@ impl Retrieval {
             let open = judged.open.take().unwrap_or_else(|| unspecific(work, &judged));
             let mut question = open.question.clone();
             question.rewrite_count = rewrites;
+            // Whoever has not understood is asked in other words, once.
+            if work.answers.last().is_some_and(Answer::says_nothing) {
+                plainer(&mut question, work.lang());
+            }
             if work.ask.may_ask && !work.asked.contains(&fingerprint(&question)) {
                 outcome.route = question.route;
                 outcome.status = question.status();

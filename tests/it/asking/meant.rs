@@ -2,7 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use askback::domain::{evidence::Route, hitl::HitlStatus::Superseded, model::ModelRequest, run::RunStatus};
+use askback::domain::{
+    evidence::Route,
+    hitl::HitlStatus::{Answered, Superseded},
+    model::ModelRequest,
+    run::RunStatus,
+};
 use serde_json::{Value, json};
 
 use super::{CLEAR, QUESTION, ask_back, desk, option, over_manuals, stories};
@@ -21,6 +26,8 @@ on_both_engines! {
     ambiguity_that_the_evidence_does_not_have_is_overruled,
     a_grader_that_does_not_keep_to_the_schema_is_passed_over,
     a_text_that_matches_no_option_is_not_swallowed,
+    a_reply_that_says_nothing_is_asked_about_in_other_words,
+    none_of_the_options_is_honestly_not_found,
     a_fast_model_says_what_the_rules_cannot,
     what_is_missing_is_named_and_offered,
     rounds_narrow_and_end,
@@ -103,6 +110,40 @@ async fn a_text_that_matches_no_option_is_not_swallowed(test: &mut TestStore) {
         }
         let last = harness.history().await;
         assert!(last[2].contains(odd), "what was said is kept: {last:?}");
+    }
+}
+
+async fn a_reply_that_says_nothing_is_asked_about_in_other_words(test: &mut TestStore) {
+    let harness = over_manuals(test).await;
+    for (session, noise) in [("a", "hmm"), ("b", "the third one"), ("c", "什么意思？"), ("d", "👍"), ("e", "3")]
+    {
+        harness.move_to(session);
+        let first = ask_back(&harness).await;
+        let again = harness.ask(noise).await.hitl.expect(noise);
+        assert_eq!(
+            (again.round, &again.original_question, &again.options),
+            (2, &first.original_question, &first.options)
+        );
+        assert!(again.prompt.contains('2') && again.prompt.ends_with(&first.prompt), "{}", again.prompt);
+        let last = harness.ask(noise).await;
+        let trace = last.rag_trace.unwrap();
+        assert_eq!((last.status, trace.route), (RunStatus::Completed, Some(Route::Answer)), "{noise}");
+        assert_eq!(trace.query.as_deref(), Some(QUESTION), "noise is no part of the question");
+        assert!(stories(&harness).await.iter().all(|(status, _)| *status == Answered));
+    }
+}
+
+async fn none_of_the_options_is_honestly_not_found(test: &mut TestStore) {
+    let harness = over_manuals(test).await;
+    for (session, none, expected) in [
+        ("a", "none of them", "I could not find an answer to this in the documents."),
+        ("b", "以上都不是", "在文档中没有找到这个问题的答案。"),
+    ] {
+        harness.move_to(session);
+        ask_back(&harness).await;
+        let result = harness.ask(none).await;
+        assert_eq!((result.response.as_str(), result.citations.len()), (expected, 0), "{none}");
+        assert_eq!(result.rag_trace.unwrap().route, Some(Route::NoKnowledge));
     }
 }
 

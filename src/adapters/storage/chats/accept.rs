@@ -82,7 +82,7 @@ pub(super) fn check_options(question: &Pending, reply: Option<&HitlReply>) -> Re
     }
 }
 
-/// Takes an open question for this run; one that was answered before stays answered. Options are checked here, so that
+/// Takes an open question for this run; one that was settled before stays as it is. Options are checked here, so that
 /// a wrong one leaves it open.
 async fn take(
     tx: &mut Tx,

@@ -168,7 +168,9 @@ set status = case when $3 = 'open' and expires_at <= $5 then 'expired' else $3 e
 where id = $1 and status = 'taken' and taken_by = $2
 returning status";
 
-/// taken → what its run made of it. `Conflict` when this run does not have it. One that was answered before gets a line
+const STATUS: &str = "select status from hitl where id = $1";
+
+/// taken → what its run made of it. `Conflict` when this run does not have it. One that was settled before gets a line
 /// in its history.
 pub(super) async fn settle(
     tx: &mut Tx,
@@ -180,7 +182,8 @@ pub(super) async fn settle(
 ) -> Result<(), StoreError> {
     let answered_by = match settlement {
         Settlement::Repeated => {
-            let step = Step { from: HitlStatus::Answered, to: settlement.status(), reason, at: now };
+            let (Word(stands),) = Sql::new(STATUS).bind(id).one::<(Word<HitlStatus>,)>(tx).await?;
+            let step = Step { from: stands, to: settlement.status(stands), reason, at: now };
             return record(tx, id, &step, Some(run), Some(message)).await;
         }
         Settlement::Answered => Some(message),
@@ -189,13 +192,29 @@ pub(super) async fn settle(
     let settled = Sql::new(SETTLE)
         .bind(id)
         .bind(run)
-        .bind(Word(settlement.status()))
+        .bind(Word(settlement.status(HitlStatus::Taken)))
         .bind(answered_by)
         .bind(now)
         .maybe::<(Word<HitlStatus>,)>(tx)
         .await?;
     let Some((Word(to),)) = settled else { return Err(StoreError::Conflict("the question is not this run's")) };
     record(tx, id, &Step { from: HitlStatus::Taken, to, reason, at: now }, Some(run), Some(message)).await
+}
+
+// The run that settled it, and those that resumed it again on other branches.
+const SETTLED_BY: &str = "
+select count(*) from hitl_moves m join hitl h on h.id = m.hitl_id
+where m.hitl_id = $1 and m.message_id = $2 and m.to_status = h.status and m.from_status in ('taken', h.status)";
+
+/// Whether `reply` settled the question: answered it, declined it or passed over it, first or in another wording.
+pub(super) async fn is_settled_by(tx: &mut Tx, question: &PendingRow, reply: MessageId) -> Result<bool, StoreError> {
+    match question.status.0 {
+        HitlStatus::Answered | HitlStatus::Dismissed | HitlStatus::Superseded => {
+            let (moves,) = Sql::new(SETTLED_BY).bind(question.id).bind(reply).one::<(i64,)>(tx).await?;
+            Ok(moves > 0)
+        }
+        HitlStatus::Open | HitlStatus::Taken | HitlStatus::Expired => Ok(false),
+    }
 }
 
 const STILL_TAKEN: &str = "select id from hitl where session_id = $1 and status = 'taken' and taken_by = $2";

@@ -82,8 +82,8 @@ async fn edit(tx: &mut Tx, claim: &Claim, accept: &Accept, of: MessageId) -> Res
     {
         return Err(Refused::NotFound);
     }
-    let question = match replied(&nearest, of, accept.now)? {
-        Some(answered) => Some(answered),
+    let question = match replied(tx, &nearest, of, accept.now).await? {
+        Some(settled) => Some(settled),
         None => of_branch(tx, nearest, request.hitl.as_ref(), accept.now).await?,
     };
     let text = request.stored_text(question.as_ref());
@@ -99,8 +99,8 @@ async fn regenerate(tx: &mut Tx, claim: &Claim, accept: &Accept, of: MessageId) 
         (MessageKind::Ai, None) => return Err(Refused::WrongMessage("it answers nothing")),
     };
     let nearest = above(tx, human_row.parent_id).await?;
-    let question = match replied(&nearest, human, accept.now)? {
-        Some(answered) => Some(answered),
+    let question = match replied(tx, &nearest, human, accept.now).await? {
+        Some(settled) => Some(settled),
         None => of_branch(tx, nearest, None, accept.now).await?,
     };
     let mut request = under_conditions_of(&named, accept);
@@ -183,12 +183,15 @@ async fn above(tx: &mut Tx, parent: Option<MessageId>) -> Result<Option<PendingR
     })
 }
 
-/// The question that `reply` answered.
-fn replied(nearest: &Option<PendingRow>, reply: MessageId, now: Millis) -> Result<Option<Pending>, Refused> {
-    match nearest {
-        Some(row) if row.answered_by == Some(reply) => Ok(Some(row.clone().at(now)?)),
-        _ => Ok(None),
-    }
+/// The question that `reply` settled: whatever became of it, another wording is understood against it.
+async fn replied(
+    tx: &mut Tx,
+    nearest: &Option<PendingRow>,
+    reply: MessageId,
+    now: Millis,
+) -> Result<Option<Pending>, Refused> {
+    let Some(row) = nearest else { return Ok(None) };
+    Ok(if hitl::is_settled_by(tx, row, reply).await? { Some(row.clone().at(now)?) } else { None })
 }
 
 /// The open question of the branch. A message that only says something about a question needs one.

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::LazyLock};
 use strsim::osa_distance;
 
 use super::{
+    clauses::{clauses, split_at},
     ordinal::places,
     said::{Phrases, Said, Token},
 };
@@ -19,16 +20,19 @@ use crate::{
 static LEADING: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::LEADING));
 static TRAILING: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::TRAILING));
 static CONNECTORS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::CONNECTORS));
-static BUT: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::BUT));
 static NEGATORS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::NEGATORS));
 static NEGATED_TAIL: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::NEGATED_TAIL));
 static ALL: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::ALL));
+static WHETHER: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::WHETHER));
+static ORDERS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::ORDERS));
 static UNDECIDED: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::UNDECIDED));
 static NONE: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::NONE));
 
 /// Shortest name in which one typing error is forgiven: Latin letters, Chinese characters.
 const TYPO_LATIN: usize = 4;
 const TYPO_HAN: usize = 3;
+/// Most ends of clauses at which a reply may turn from an option to something else.
+const MAX_LEAD: usize = 4;
 
 /// What a reply picks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,11 +82,13 @@ impl Offer {
             return Some(pick);
         }
         let clauses = clauses(&said.tokens);
+        let orders = |tokens: &&[Token]| lead_strips(tokens).any(|rest| ORDERS.at_start(rest).is_some());
+        if WHETHER.stand_in(&said.tokens) || clauses.iter().any(orders) {
+            return None;
+        }
         let (mut named, mut excluded, mut reason) = (BTreeSet::new(), BTreeSet::new(), "label");
-        for (index, tokens) in clauses.iter().enumerate() {
-            let is_filler = strips(tokens).any(<[Token]>::is_empty)
-                || matches!(*tokens, [one] if one.text == "no" || one.text == "不");
-            if is_filler && (index + 1 < clauses.len() || index > 0) {
+        for tokens in &clauses {
+            if clauses.len() > 1 && is_aside(tokens) {
                 continue;
             }
             let (set, why) = self.clause(tokens, said)?;
@@ -93,7 +99,8 @@ impl Offer {
             }
         }
         if named.is_empty() && excluded.is_empty() {
-            return None;
+            let is_undecided = clauses.iter().any(|tokens| strips(tokens).any(|rest| UNDECIDED.is(rest)));
+            return is_undecided.then(|| Pick::Options((0..k).collect(), "undecided"));
         }
         let from = if named.is_empty() { (0..k).collect() } else { named };
         let left: BTreeSet<usize> = from.difference(&excluded).copied().collect();
@@ -119,6 +126,23 @@ impl Offer {
                     || self.telling_units(option).iter().any(|unit| said_unit(said, unit))
             })
             .collect()
+    }
+
+    /// Options that a first sentence or clause picks all by itself, and how many tokens it has; something has to follow.
+    pub(super) fn pick_first(&self, said: &Said) -> Option<(BTreeSet<usize>, usize)> {
+        let breaks = (1..said.tokens.len()).filter(|at| said.tokens[*at].after_break);
+        breaks.take(MAX_LEAD).find_map(|at| {
+            let head = said.folded.get(..said.tokens[at].start)?;
+            match self.pick(&Said::new(head)) {
+                Some(Pick::Options(places, _)) => Some((places, at)),
+                _ => None,
+            }
+        })
+    }
+
+    /// Whether the text holds the whole name of an option.
+    pub(super) fn is_named_in_full(&self, said: &Said) -> bool {
+        self.names.iter().flatten().any(|name| holds_run(&said.tokens, &name.tokens))
     }
 
     /// "All", "none of these", "I don't know".
@@ -156,7 +180,7 @@ impl Offer {
     fn ruled_out(&self, tokens: &[Token], said: &Said) -> Option<BTreeSet<usize>> {
         for from in lead_strips(tokens) {
             let (mut rest, mut is_negated) = (from, false);
-            if let Some(taken) = NEGATORS.at_start(rest) {
+            if let Some(taken) = NEGATORS.at_start(rest).filter(|taken| *taken > 1 || is_word(rest)) {
                 (rest, is_negated) = (&rest[taken..], true);
             }
             if let Some(taken) = NEGATED_TAIL.at_end(rest)
@@ -176,7 +200,24 @@ impl Offer {
 
     /// One option or several, joined or side by side.
     fn named(&self, tokens: &[Token], said: &Said) -> Option<(BTreeSet<usize>, &'static str)> {
-        self.joined(tokens, said).or_else(|| self.part(tokens, said)).or_else(|| self.side_by_side(tokens, said))
+        self.letters(tokens)
+            .or_else(|| self.joined(tokens, said))
+            .or_else(|| self.part(tokens, said))
+            .or_else(|| self.side_by_side(tokens, said))
+    }
+
+    /// "a b", "AC": letters of the list in its order, side by side or in one word that means nothing else.
+    fn letters(&self, tokens: &[Token]) -> Option<(BTreeSet<usize>, &'static str)> {
+        strips(tokens).find_map(|tokens| {
+            let text = squashed(tokens);
+            let is_name =
+                is_stop(&text) || self.names.iter().flatten().chain([&self.asked]).any(|name| has_unit(name, &text));
+            let is_spelt = matches!(tokens, [_]) && !is_name || tokens.iter().all(|token| token.text.len() == 1);
+            let place = |byte: u8| byte.checked_sub(b'a').map(usize::from).filter(|place| *place < self.len());
+            let places: Vec<usize> = text.bytes().map(place).collect::<Option<_>>()?;
+            (is_spelt && places.len() > 1 && places.is_sorted_by(|one, next| one < next))
+                .then(|| (places.into_iter().collect(), "ordinal"))
+        })
     }
 
     fn joined(&self, tokens: &[Token], said: &Said) -> Option<(BTreeSet<usize>, &'static str)> {
@@ -321,7 +362,7 @@ fn only(fits: impl Iterator<Item = bool>) -> Option<usize> {
 }
 
 /// `tokens` with fewer and fewer carrier words around them, the whole first.
-fn strips(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
+pub(super) fn strips(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
     lead_strips(tokens).flat_map(|rest| {
         std::iter::successors(Some(rest), |rest| TRAILING.at_end(rest).map(|taken| &rest[..rest.len() - taken]))
     })
@@ -329,54 +370,6 @@ fn strips(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
 
 fn lead_strips(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
     std::iter::successors(Some(tokens), |rest| LEADING.at_start(rest).map(|taken| &rest[taken..]))
-}
-
-/// Parts between the ends of clauses, and before "but".
-pub(super) fn clauses(tokens: &[Token]) -> Vec<&[Token]> {
-    let mut clauses = Vec::new();
-    let mut from = 0;
-    let mut at = 0;
-    while at < tokens.len() {
-        // The "but" of "anything but" turns nothing.
-        let is_inside = (from..at).any(|start| NEGATORS.at_start(&tokens[start..]).is_some_and(|len| start + len > at));
-        let turn = BUT.at_start(&tokens[at..]).filter(|_| at > from && !is_inside);
-        if tokens[at].after_break && at > from {
-            clauses.push(&tokens[from..at]);
-            from = at;
-        } else if let Some(taken) = turn {
-            clauses.push(&tokens[from..at]);
-            // "but not" rules out by itself, and stays with what it rules out.
-            let rules_out = NEGATORS.at_start(&tokens[at..]).is_some();
-            from = if rules_out { at } else { at + taken };
-            at += taken;
-            continue;
-        }
-        at += 1;
-    }
-    if from < tokens.len() {
-        clauses.push(&tokens[from..]);
-    }
-    clauses
-}
-
-fn split_at<'t>(tokens: &'t [Token], separators: &Phrases) -> Vec<&'t [Token]> {
-    let mut parts = Vec::new();
-    let (mut from, mut at) = (0, 0);
-    while at < tokens.len() {
-        let Some(taken) = separators.at_start(&tokens[at..]) else {
-            at += 1;
-            continue;
-        };
-        if at > from {
-            parts.push(&tokens[from..at]);
-        }
-        at += taken;
-        from = at;
-    }
-    if from < tokens.len() {
-        parts.push(&tokens[from..]);
-    }
-    parts
 }
 
 /// Whether a phrase that names a number ("both", 三个都要) names that of the options.
@@ -403,10 +396,28 @@ fn is_pointing(word: &str) -> bool {
     )
 }
 
+/// Whether the first token is a word by itself: 除 is one in 除第一个, not in 除湿机.
+fn is_word(tokens: &[Token]) -> bool {
+    tokens.first().zip(units(tokens).first()).is_some_and(|(token, unit)| token.text == *unit)
+}
+
+/// A clause that only leads to another: "ok", "no", "not sure". An article ends none: "a, b" names letters.
+fn is_aside(tokens: &[Token]) -> bool {
+    let ends_in_letter = tokens.last().is_some_and(|last| last.text == "a");
+    let is_bare_no = matches!(tokens, [one] if one.text == "no" || one.text == "不");
+    !ends_in_letter && (is_bare_no || strips(tokens).any(|rest| rest.is_empty() || UNDECIDED.is(rest)))
+}
+
 /// A tail that excludes even without a negator before it.
 fn is_exclusion(tail: &[Token]) -> bool {
     let text = squashed(tail);
-    text.contains('外') || text == "excluded" || text == "apart" || text == "aside" || text == "isnotit"
+    text.contains('外')
+        || text.starts_with('不')
+        || text == "isn'tit"
+        || text == "excluded"
+        || text == "apart"
+        || text == "aside"
+        || text == "isnotit"
 }
 
 pub(super) fn squashed(tokens: &[Token]) -> String {

@@ -2,15 +2,22 @@
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
+use strsim::osa_distance;
+
 use super::{
-    choose::{clauses, squashed, units},
+    choose::{squashed, strips, units},
+    clauses::clauses,
+    ordinal::places,
     said::{Phrases, Said, Token},
 };
 use crate::{
     domain::hitl::{Facet, Question},
     text::{
-        fold, reply_words as table,
+        fold,
+        question::Question as Read,
+        reply_words as table,
         terms::{Kind, analyse},
+        words::is_han,
     },
 };
 
@@ -25,6 +32,17 @@ static DATES: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::DATE_WORD
 static DATE_SLOT: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::DATE_SLOT));
 static PLACE_SLOT: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::PLACE_SLOT));
 static AMOUNT_SLOT: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::AMOUNT_SLOT));
+static ALL: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::ALL));
+static NEGATORS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::NEGATORS));
+static PUZZLED: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::PUZZLED));
+static REMARK_BEGINS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::REMARK_BEGINS));
+static REMARK_ENDS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::REMARK_ENDS));
+static POINTS_BACK: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::POINTS_BACK));
+/// Content terms that say nothing beside a name.
+static FILLER: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let words = [table::FILLER, table::LEADING, table::TRAILING, table::CONNECTORS, table::PUZZLED];
+    words.iter().flat_map(|table| table.split('|')).flat_map(content).collect()
+});
 /// Words of politeness around a refusal.
 static AROUND: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::new(
@@ -38,6 +56,12 @@ const SLOT_WORDS: usize = 6;
 const SLOT_HAN: usize = 12;
 /// Most content words of a completion whose type cannot be checked.
 const LOOSE_SLOT_TERMS: usize = 3;
+/// Most digits of a number that can be meant as a place.
+const LONGEST_PLACE: usize = 3;
+/// More options than any list has.
+const LONGEST_LIST: usize = 99;
+/// Shortest word in which a typing error is forgiven, in letters.
+const TYPO: usize = 5;
 
 /// Whether a reply declines, and the byte of the folded text at which something else follows.
 pub(super) enum Decline {
@@ -46,7 +70,25 @@ pub(super) enum Decline {
     First(usize),
 }
 
-pub(super) fn decline(said: &Said) -> Option<Decline> {
+/// Whether it declines. What is declined may be named: "never mind the warranty, how heavy is it?".
+pub(super) fn decline(said: &Said, known: &Known) -> Option<Decline> {
+    let declined = refusal(said)?;
+    let Decline::First(taken) = declined else { return Some(declined) };
+    let rest = &said.tokens[taken..];
+    if rest.first().is_none_or(|next| next.after_break) {
+        return Some(declined);
+    }
+    let end = rest.iter().skip(1).position(|token| token.after_break).map(|at| at + 1);
+    let object = Said::new(said.between(taken, end.map_or(said.tokens.len(), |end| taken + end)));
+    let is_object = known.strange(&object).is_empty() && own_question(&object, known).is_none();
+    Some(match end {
+        _ if !is_object => declined,
+        Some(end) => Decline::First(taken + end),
+        None => Decline::Whole,
+    })
+}
+
+fn refusal(said: &Said) -> Option<Decline> {
     let tokens = &said.tokens;
     let mut from = 0;
     while let Some(taken) = AROUND.at_start(&tokens[from..]) {
@@ -111,6 +153,44 @@ pub(super) fn own_question(said: &Said, known: &Known) -> Option<&'static str> {
         .then_some("a sentence about something else")
 }
 
+/// Whether a reply says nothing that could be meant: no words at all, those of politeness or puzzlement ("hmm", "what?",
+/// 你猜), or a place that a list of this many options does not have ("3" of two). It is asked what [`super::choose`] does
+/// not understand.
+pub(super) fn says_nothing(said: &Said, options: usize) -> bool {
+    clauses(&said.tokens).into_iter().all(|clause| {
+        strips(clause).any(|rest| rest.is_empty() || PUZZLED.is(rest) || options > 0 && counts_to_nothing(rest))
+    })
+}
+
+/// A number, a letter, a place in a longer list, or all of another number of things.
+fn counts_to_nothing(tokens: &[Token]) -> bool {
+    let is_mark = |token: &Token| {
+        let is_letter = token.text.len() == 1 && token.text.bytes().all(|b| b.is_ascii_lowercase());
+        is_letter || token.is_number() && token.text.len() <= LONGEST_PLACE
+    };
+    let without_no = NEGATORS.at_start(tokens).map_or(tokens, |taken| &tokens[taken..]);
+    tokens.iter().all(is_mark) || places(without_no, LONGEST_LIST).is_some() || ALL.is(without_no)
+}
+
+/// Whether a question behind an option's name is about that option.
+pub(super) fn points_back(said: &Said) -> bool {
+    POINTS_BACK.stand_in(&said.tokens)
+}
+
+/// Whether what stands behind an option's name only remarks on it ("the white one", "I bought it in May"): a bare noun
+/// ("price") is what is asked of it.
+pub(super) fn is_remark(said: &Said) -> bool {
+    let remarks = REMARK_BEGINS.at_start(&said.tokens).is_some() || REMARK_ENDS.at_end(&said.tokens).is_some();
+    remarks && Read::read(&said.folded).dimension.is_none()
+}
+
+/// How many of the tokens from `from` on only lead to what follows: "also", 另外.
+pub(super) fn lead(said: &Said, from: usize) -> usize {
+    let rest = said.tokens.get(from..).unwrap_or_default();
+    let clause = rest.iter().skip(1).position(|token| token.after_break).map_or(rest, |at| &rest[..=at]);
+    clause.len() - without_lead(clause).len()
+}
+
 /// Greetings and joints before the first word that matters.
 fn without_lead(tokens: &[Token]) -> &[Token] {
     static LEAD: LazyLock<Phrases> = LazyLock::new(|| {
@@ -131,7 +211,11 @@ fn without_lead(tokens: &[Token]) -> &[Token] {
 
 /// The content terms that the question and its options account for.
 #[derive(Debug)]
-pub(super) struct Known(BTreeSet<String>);
+pub(super) struct Known {
+    terms: BTreeSet<String>,
+    /// All of it, folded.
+    text: String,
+}
 
 impl Known {
     pub(super) fn new(question: &Question) -> Self {
@@ -146,11 +230,31 @@ impl Known {
             text.push('\n');
             text.push_str(slot);
         }
-        Self(content(&text))
+        Self { terms: content(&text), text: fold(&text) }
     }
 
     fn holds(&self, term: &str) -> bool {
-        self.0.contains(term)
+        self.terms.contains(term)
+    }
+
+    /// The content terms of a reply that neither the question nor an option accounts for, nor are filler. Chinese is cut
+    /// differently beside other words, so that a part of a known word is known, and the other way round.
+    pub(super) fn strange(&self, said: &Said) -> BTreeSet<String> {
+        let is_known = |term: &String| {
+            let is_related = |known: &String| {
+                if term.contains(is_han) {
+                    known.chars().nth(1).is_some() && known.contains(is_han) && term.contains(known.as_str())
+                } else {
+                    let is_word = term.len() >= TYPO && term.chars().all(char::is_alphabetic);
+                    is_word && osa_distance(term, known) <= 1
+                }
+            };
+            self.holds(term)
+                || FILLER.contains(term)
+                || term.contains(is_han) && self.text.contains(term.as_str())
+                || self.terms.iter().any(is_related)
+        };
+        content(&said.folded).into_iter().filter(|term| !is_known(term)).collect()
     }
 
     /// Share of the reply's content that is known; 0 when it has none.
@@ -227,6 +331,11 @@ pub(super) fn is_bare(said: &Said) -> bool {
         [only] => only.text.chars().count() <= 2,
         _ => false,
     }
+}
+
+/// Whether terms are codes, numbers or the like: another model's name, not another subject.
+pub(super) fn are_codes(terms: &BTreeSet<String>) -> bool {
+    terms.iter().all(|term| term.bytes().any(|b| b.is_ascii_digit()))
 }
 
 fn is_date(said: &Said) -> bool {

@@ -102,7 +102,7 @@ fn read(text: &str, reply: &str, record: &Record, by: &str) -> Result<Understand
     let said: Said = serde_json::from_str(body).map_err(|error| error.to_string())?;
     let k = record.question.options.len();
     let verdict = match said.meaning {
-        Meaning::NewQuestion => Verdict::NewQuestion { given: Vec::new() },
+        Meaning::NewQuestion => Verdict::NewQuestion { given: Vec::new(), rest: None },
         Meaning::Dismiss => Verdict::Dismiss { rest: None },
         Meaning::Answer => {
             if let Some(wrong) = said.options.iter().find(|number| !(1..=k).contains(*number)) {

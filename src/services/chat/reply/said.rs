@@ -50,6 +50,13 @@ impl Said {
         self.tokens.get(from).and_then(|token| self.folded.get(token.start..)).unwrap_or_default().trim()
     }
 
+    /// The folded text from token `from` to before token `to`.
+    pub(super) fn between(&self, from: usize, to: usize) -> &str {
+        let start = self.tokens.get(from).map_or(self.folded.len(), |token| token.start);
+        let end = self.tokens.get(to).map_or(self.folded.len(), |token| token.start);
+        self.folded.get(start..end).unwrap_or_default().trim()
+    }
+
     /// Symbols that make a number something other than a choice: "2%", "$2", "1/2", "-1", "12:30".
     pub(super) fn has_odd_symbols(&self) -> bool {
         let mut before = ' ';

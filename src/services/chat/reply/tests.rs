@@ -4,6 +4,8 @@ use async_trait::async_trait;
 use futures::stream;
 use proptest::prelude::*;
 
+mod kinds;
+
 use super::*;
 use crate::domain::{
     error::ModelError,
@@ -80,7 +82,8 @@ fn open_kind() -> Record {
     record("How is it paid?", Facet::Kind, &[], &["kind of contract"])
 }
 
-/// A verdict in one line: `1,3` options · `none[ rest]` · `slot` · `dismiss[ rest]` · `new[ given]` · `unsure`.
+/// A verdict in one line: `1,3` options · `none[ rest]` · `nothing` · `slot` · `dismiss[ rest]` · `new[ given][: rest]` ·
+/// `unsure`.
 fn brief(understood: &Understanding, record: &Record) -> String {
     let places = |filters: &[OptionFilter]| {
         let place = |filter: &OptionFilter| {
@@ -89,13 +92,15 @@ fn brief(understood: &Understanding, record: &Record) -> String {
         filters.iter().map(|filter| place(filter).to_string()).collect::<Vec<_>>().join(",")
     };
     match &understood.verdict {
-        Verdict::Answer(answer) if !answer.except_documents.is_empty() => {
-            format!("none {}", answer.words).trim_end().to_owned()
-        }
+        Verdict::Answer(answer) if answer.none => format!("none {}", answer.words).trim_end().to_owned(),
+        Verdict::Answer(answer) if answer.says_nothing() => "nothing".into(),
         Verdict::Answer(answer) if answer.filters.is_empty() => "slot".into(),
         Verdict::Answer(answer) => places(&answer.filters),
         Verdict::Dismiss { rest } => format!("dismiss {}", rest.as_deref().unwrap_or("")).trim_end().to_owned(),
-        Verdict::NewQuestion { given } => format!("new {}", places(given)).trim_end().to_owned(),
+        Verdict::NewQuestion { given, rest } => {
+            let rest = rest.as_ref().map(|rest| format!(": {rest}")).unwrap_or_default();
+            format!("new {}", places(given)).trim_end().to_owned() + &rest
+        }
         Verdict::Unsure => "unsure".into(),
     }
 }
@@ -115,10 +120,10 @@ fn check(record: &Record, cases: &[(&str, &str)]) {
 #[test]
 fn what_has_no_words_chooses_nothing() {
     for reply in ["!!!", "?", "。", "……", "👍", "🤷‍♀️", "👍🏽", "1/2", "-1", "½", "°"] {
-        check(&products(), &[(reply, "unsure")]);
+        check(&products(), &[(reply, "nothing")]);
         let by_id = HitlReply { id: Some(HitlId::at(Millis(1))), ..HitlReply::default() };
         let understood = understand(reply, &products(), Some(&by_id));
-        assert_eq!(brief(&understood, &products()), "slot", "{reply}");
+        assert_eq!(brief(&understood, &products()), "nothing", "{reply}");
     }
     check(&products(), &[("2️⃣", "2"), ("②", "2"), ("2！", "2"), ("２。", "2")]);
 }
@@ -220,7 +225,7 @@ fn english_replies_to_two_products() {
             ("neither", "none"),
             ("something else", "none"),
             ("none of these, I have a Zephyr", "none i have a zephyr"),
-            ("None of these. How do I contact support?", "new"),
+            ("None of these. How do I contact support?", "new: How do I contact support?"),
         ],
     );
 }
@@ -258,29 +263,29 @@ fn declines_and_questions_of_their_own() {
             ("my printer is broken and smells", "new"),
             ("Who founded the company?", "new"),
             ("Can I return it", "new"),
-            ("3", "unsure"),
-            ("9", "unsure"),
-            ("the third one", "unsure"),
-            ("0", "unsure"),
-            ("-1", "unsure"),
-            ("2%", "unsure"),
-            ("1/2", "unsure"),
-            ("$2", "unsure"),
-            ("12", "unsure"),
-            ("c", "unsure"),
-            ("yes", "unsure"),
-            ("the one", "unsure"),
-            ("that one", "unsure"),
-            ("", "unsure"),
-            ("   ", "unsure"),
-            ("?", "unsure"),
-            ("!!!", "unsure"),
-            ("👍", "unsure"),
-            ("🙂🙂🙂", "unsure"),
-            ("...", "unsure"),
+            ("3", "nothing"),
+            ("9", "nothing"),
+            ("the third one", "nothing"),
+            ("0", "nothing"),
+            ("-1", "nothing"),
+            ("2%", "nothing"),
+            ("1/2", "nothing"),
+            ("$2", "nothing"),
+            ("12", "nothing"),
+            ("c", "nothing"),
+            ("yes", "nothing"),
+            ("the one", "nothing"),
+            ("that one", "nothing"),
+            ("", "nothing"),
+            ("   ", "nothing"),
+            ("?", "nothing"),
+            ("!!!", "nothing"),
+            ("👍", "nothing"),
+            ("🙂🙂🙂", "nothing"),
+            ("...", "nothing"),
             ("shipping costs", "unsure"),
             ("pizza", "unsure"),
-            ("hello", "unsure"),
+            ("hello", "nothing"),
         ],
     );
 }
@@ -298,13 +303,13 @@ fn three_options() {
             ("the middle one", "2"),
             ("A and C", "1,3"),
             ("all three", "1,2,3"),
-            ("both", "unsure"),
+            ("both", "nothing"),
             ("all but the first", "2,3"),
             ("not 1 or 2", "3"),
             ("mini", "3"),
             ("cirus", "3"),
             ("aurora or cirrus", "1,3"),
-            ("not both", "unsure"),
+            ("not both", "nothing"),
             ("Aurora X2", "slot"),
         ],
     );
@@ -353,7 +358,7 @@ fn chinese_in_both_scripts() {
             ("全部", "1,2,3"),
             ("全部都要", "1,2,3"),
             ("三个都要", "1,2,3"),
-            ("两个都要", "unsure"),
+            ("两个都要", "nothing"),
             ("都行", "1,2,3"),
             ("随便", "1,2,3"),
             ("隨便", "1,2,3"),
@@ -389,12 +394,12 @@ fn chinese_in_both_scripts() {
             ("告诉我运费标准", "new"),
             ("极光扫地机的电池能用多久？", "new 1"),
             ("极光的保修期多长？", "1"),
-            ("第四个", "unsure"),
-            ("4", "unsure"),
-            ("，。！", "unsure"),
-            ("两个", "unsure"),
-            ("嗯", "unsure"),
-            ("你好", "unsure"),
+            ("第四个", "nothing"),
+            ("4", "nothing"),
+            ("，。！", "nothing"),
+            ("两个", "nothing"),
+            ("嗯", "nothing"),
+            ("你好", "nothing"),
             ("退货政策", "unsure"),
         ],
     );
@@ -415,13 +420,13 @@ fn labels_that_are_numbers_come_before_places() {
             ("2021", "slot"),
             ("FY 2021", "slot"),
             ("2025?", "unsure"),
-            ("20", "unsure"),
+            ("20", "nothing"),
         ],
     );
     let numbered = record("Which fee?", Facet::Subject, &["3", "2", "1"], &[]);
-    check(&numbered, &[("3", "1"), ("2", "2"), ("1", "3"), ("the first", "1"), ("4", "unsure")]);
+    check(&numbered, &[("3", "1"), ("2", "2"), ("1", "3"), ("the first", "1"), ("4", "nothing")]);
     let versions = record("What changed?", Facet::Edition, &["Version 2", "Version 1"], &[]);
-    check(&versions, &[("version 1", "2"), ("2", "unsure"), ("the second", "2"), ("v", "unsure")]);
+    check(&versions, &[("version 1", "2"), ("2", "nothing"), ("the second", "2"), ("v", "nothing")]);
 }
 
 #[test]
@@ -482,6 +487,7 @@ fn an_answer_carries_filters_and_labels() {
     let expected = Answer {
         text: "the second one".into(),
         filters: vec![record.question.options[1].filter.clone()],
+        none: false,
         except_documents: vec![],
         words: "Borealis Z9".into(),
     };
@@ -524,7 +530,7 @@ fn the_body_says_it_without_words() {
     assert_eq!(run("How do I return it?", &body(true, None, &[])), "slot");
     assert_eq!(run("the one that I bought in Rome", &body(true, None, &[])), "slot");
     assert_eq!(run("is the aurora black?", &body(true, None, &[])), "1");
-    assert_eq!(run("👍", &body(true, None, &[])), "slot");
+    assert_eq!(run("👍", &body(true, None, &[])), "nothing");
 }
 
 #[test]
@@ -601,7 +607,7 @@ async fn a_model_decides_where_the_rules_cannot() {
 async fn without_a_model_doubt_is_a_new_question() {
     let record = products();
     let understood = decide("the round thing", &record, None, None).await;
-    assert_eq!(understood.verdict, Verdict::NewQuestion { given: vec![] });
+    assert_eq!(understood.verdict, Verdict::NewQuestion { given: vec![], rest: None });
 }
 
 proptest! {
@@ -661,7 +667,7 @@ proptest! {
         ),
         mark in proptest::sample::select(vec!["？", "", "。"]),
     ) {
-        let reply = format!("{head}{}{mark}", words.concat());
+        let reply = format!("{head}{}流程{mark}", words.concat());
         for record in [products(), zh(), open_place(), open_kind()] {
             let understood = understand(&reply, &record, None);
             prop_assert!(matches!(understood.verdict, Verdict::NewQuestion { .. }), "{}: {:?}", reply, understood);

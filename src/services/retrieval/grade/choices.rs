@@ -139,6 +139,19 @@ pub(crate) fn question(
     }
 }
 
+/// The question in other words for whoever replied with nothing that could be meant: how many options there are and how
+/// to name one. It asks for that too, and so is not the same question again.
+pub(crate) fn plainer(question: &mut Question, lang: Lang) {
+    let (how, slot) = match (lang, question.options.len()) {
+        (Lang::Zh, 0) => ("请用几个字说明一下。".to_owned(), "补充说明"),
+        (Lang::Zh, count) => (format!("一共有 {count} 个选项，请回复名称或序号。"), "名称或序号"),
+        (_, 0) => ("A word or two will do. ".to_owned(), "a word or two"),
+        (_, count) => (format!("There are {count} options; please reply with a name or a number. "), "name or number"),
+    };
+    question.prompt = format!("{how}{}", question.prompt);
+    question.missing_slots.push(slot.to_owned());
+}
+
 fn prompt(lang: Lang, slot: &Slot<'_>, with_options: bool) -> String {
     let name = readable_name(lang, slot).filter(|name| name.chars().count() <= 30);
     if lang == Lang::Zh {

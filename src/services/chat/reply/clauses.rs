@@ -1,0 +1,127 @@
+//! A reply in clauses: what it names and what it rules out stand apart.
+
+use std::sync::LazyLock;
+
+use super::said::{Phrases, Token};
+use crate::text::reply_words as table;
+
+static BUT: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::BUT));
+static NEGATORS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::NEGATORS));
+static TURNS_AWAY: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::TURNS_AWAY));
+static CONNECTORS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::CONNECTORS));
+/// Phrases with a negation of their own: nothing turns inside "not sure", "none of these", "is not it".
+static FIXED: LazyLock<Phrases> = LazyLock::new(|| {
+    let whole = [table::UNDECIDED, table::NONE, table::WHETHER, table::DECLINES, "is not it|isn't it"];
+    Phrases::new(&whole.join("|"))
+});
+
+/// Parts between the ends of clauses, before "but", and before what is not meant ("the first, not the second", also
+/// without its comma).
+pub(super) fn clauses(tokens: &[Token]) -> Vec<&[Token]> {
+    let mut clauses = Vec::new();
+    let (mut from, mut at) = (0, 0);
+    while at < tokens.len() {
+        if tokens[at].after_break && at > from {
+            clauses.push(&tokens[from..at]);
+            from = at;
+        }
+        if let Some(taken) = FIXED.at_start(&tokens[at..]) {
+            at += taken;
+            continue;
+        }
+        // The "but" of "anything but" turns nothing.
+        let is_inside = (from..at).any(|start| NEGATORS.at_start(&tokens[start..]).is_some_and(|len| start + len > at));
+        if is_inside {
+            at += 1;
+            continue;
+        }
+        let turn = BUT.at_start(&tokens[at..]);
+        // What a clause ends with excludes what stands before it: "极光不要".
+        let away = TURNS_AWAY.at_start(&tokens[at..]).filter(|taken| is_followed(tokens, at + taken));
+        if let Some(taken) = away {
+            if at > from {
+                clauses.extend(without_joint(&tokens[from..at]));
+                from = at;
+            }
+            at += taken;
+        } else if let Some(taken) = turn {
+            if at > from {
+                clauses.push(&tokens[from..at]);
+            }
+            // "anything but" at the beginning rules out by itself, and stays with what it rules out.
+            from = if NEGATORS.at_start(&tokens[at..]).is_some() { at } else { at + taken };
+            at += taken;
+        } else {
+            at += 1;
+        }
+    }
+    if from < tokens.len() {
+        clauses.push(&tokens[from..]);
+    }
+    clauses
+}
+
+fn is_followed(tokens: &[Token], at: usize) -> bool {
+    tokens.get(at).is_some_and(|next| !next.after_break)
+}
+
+/// Without the "and" of "the first and not the second".
+fn without_joint(tokens: &[Token]) -> Option<&[Token]> {
+    let left = CONNECTORS.at_end(tokens).map_or(tokens, |taken| &tokens[..tokens.len() - taken]);
+    (!left.is_empty()).then_some(left)
+}
+
+pub(super) fn split_at<'t>(tokens: &'t [Token], separators: &Phrases) -> Vec<&'t [Token]> {
+    let mut parts = Vec::new();
+    let (mut from, mut at) = (0, 0);
+    while at < tokens.len() {
+        let Some(taken) = separators.at_start(&tokens[at..]) else {
+            at += 1;
+            continue;
+        };
+        if at > from {
+            parts.push(&tokens[from..at]);
+        }
+        at += taken;
+        from = at;
+    }
+    if from < tokens.len() {
+        parts.push(&tokens[from..]);
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::services::chat::reply::said::Said;
+
+    fn of(text: &str) -> Vec<String> {
+        let said = Said::new(text);
+        let join = |clause: &[Token]| clause.iter().map(|token| token.text.as_str()).collect::<Vec<_>>().join(" ");
+        clauses(&said.tokens).into_iter().map(join).collect()
+    }
+
+    #[test]
+    fn what_is_not_meant_stands_apart() {
+        for (text, expected) in [
+            ("the first, the second", vec!["the first", "the second"]),
+            ("the first not the second", vec!["the first", "not the second"]),
+            ("not a and not b", vec!["not a", "and not b"]),
+            ("a instead of b", vec!["a", "instead of b"]),
+            ("a rather than b", vec!["a", "rather than b"]),
+            ("I'd rather have a than b", vec!["i'd", "have a", "than b"]),
+            ("not sure, maybe a", vec!["not sure", "maybe a"]),
+            ("anything but a", vec!["anything but a"]),
+            ("not a but b", vec!["not a", "b"]),
+            ("a is not it", vec!["a is not it"]),
+            ("a 不要", vec!["a 不 要"]),
+            ("不要a也不要b", vec!["不 要 a", "也 不 要 b"]),
+            ("是a不是b", vec!["是 a", "不 是 b"]),
+            ("a而不是b", vec!["a", "不 是 b"]),
+            ("是不是a", vec!["是 不 是 a"]),
+        ] {
+            assert_eq!(of(text), expected, "{text}");
+        }
+    }
+}
