@@ -259,7 +259,7 @@ impl Retrieval {
             question.rewrite_count = rewrites;
             // Whoever has not understood is asked in other words, once.
             if work.answers.last().is_some_and(Answer::says_nothing) {
-                plainer(&mut question, work.lang());
+                plainer(&mut question, work.lang);
             }
             if work.ask.may_ask && !work.asked.contains(&fingerprint(&question)) {
                 outcome.route = question.route;
