@@ -5,9 +5,11 @@ mod cli;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // The child that reads hostile files must not have done anything else before.
-    if std::env::args_os().nth(1).is_some_and(|word| word == "extract-worker") {
-        return askback::adapters::extract::worker_main();
+    // A child that reads hostile files must not have done anything else before.
+    match std::env::args_os().nth(1) {
+        Some(role) if role == "extract-worker" => return askback::adapters::extract::worker_main(),
+        Some(role) if role == "ocr-worker" => return askback::adapters::extract::ocr_main(),
+        _ => {}
     }
     #[cfg(feature = "failpoints")]
     let _armed = armed();

@@ -16,6 +16,7 @@ use crate::domain::{
 #[derive(Debug, Clone)]
 pub struct LocalBlobs {
     store: Arc<LocalFileSystem>,
+    folder: PathBuf,
 }
 
 impl LocalBlobs {
@@ -26,7 +27,7 @@ impl LocalBlobs {
     pub fn open(folder: &std::path::Path) -> Result<Self, StoreError> {
         std::fs::create_dir_all(folder).map_err(|error| unavailable(&error))?;
         let store = LocalFileSystem::new_with_prefix(folder).map_err(failed)?.with_fsync(true);
-        Ok(Self { store: Arc::new(store) })
+        Ok(Self { store: Arc::new(store), folder: folder.to_owned() })
     }
 
     fn local(&self, sha256: &str) -> Result<(Path, PathBuf), StoreError> {
@@ -73,6 +74,12 @@ impl BlobStore for LocalBlobs {
         Ok(names.map(|name| format!("{folder}{name}")).filter(|sha256| place(sha256).is_ok()).collect())
     }
 
+    async fn sweep(&self) -> Result<(), StoreError> {
+        let folder = self.folder.clone();
+        let swept = tokio::task::spawn_blocking(move || remove_staged(&folder)).await;
+        swept.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(|error| unavailable(&error))
+    }
+
     async fn remove(&self, sha256: &str) -> Result<(), StoreError> {
         let (location, _) = self.local(sha256)?;
         match self.store.delete(&location).await {
@@ -80,6 +87,23 @@ impl BlobStore for LocalBlobs {
             Err(error) => Err(failed(error)),
         }
     }
+}
+
+/// Removes the files that are written under another name first: `name#1`.
+fn remove_staged(folder: &std::path::Path) -> io::Result<()> {
+    for group in std::fs::read_dir(folder)? {
+        let group = group?;
+        if !group.file_type()?.is_dir() {
+            continue;
+        }
+        for file in std::fs::read_dir(group.path())? {
+            let file = file?;
+            if file.file_name().to_string_lossy().contains('#') {
+                std::fs::remove_file(file.path())?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Two levels, so that no folder holds all files.
@@ -123,6 +147,11 @@ mod tests {
         assert_eq!(names.len(), 1, "nothing half-written stays");
         assert_eq!(blobs.list(0xab).await.unwrap(), std::slice::from_ref(&sha));
         assert_eq!(blobs.list(0xac).await.unwrap(), Vec::<String>::new());
+        let half = found.path.with_file_name(format!("{}#1", &sha[2..]));
+        std::fs::write(&half, "half").unwrap();
+        assert_eq!(blobs.list(0xab).await.unwrap(), std::slice::from_ref(&sha), "what is half-written is no file");
+        blobs.sweep().await.unwrap();
+        assert!(!half.exists() && found.path.exists());
         blobs.remove(&sha).await.unwrap();
         blobs.remove(&sha).await.unwrap();
         assert_eq!(blobs.fetch(&sha).await.unwrap_err(), StoreError::NotFound);

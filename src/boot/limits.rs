@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::BootError;
 use crate::{
-    adapters::extract::Limits as ExtractLimits,
+    adapters::extract::{Limits as ExtractLimits, Ocr},
     config::{Config, OnBusy, Recorded},
     http,
     services::{
@@ -86,6 +86,11 @@ pub(super) fn folders(config: &Config, node: &str, scratch: PathBuf) -> FoldersC
 
 pub(super) fn extraction(config: &Config) -> ExtractLimits {
     ExtractLimits { time: config.ingest.extract, memory: config.ingest.extract_memory, ..ExtractLimits::default() }
+}
+
+pub(super) fn ocr(config: &Config) -> Option<Ocr> {
+    let command: Vec<String> = config.ingest.ocr_command.as_deref()?.split_whitespace().map(str::to_owned).collect();
+    Some(Ocr { command, time: config.ingest.ocr })
 }
 
 pub(super) fn http(config: &Config) -> http::Limits {

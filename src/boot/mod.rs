@@ -164,6 +164,21 @@ impl Node {
     /// # Errors
     /// See [`BootError`]; what was opened is closed again.
     pub async fn start(config: &Config, metrics: Metrics) -> Result<Self, BootError> {
+        let node = Self::open(config, metrics).await?;
+        match node.work().await {
+            Ok(()) => Ok(node),
+            Err(error) => {
+                node.stop().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// The same with nobody at work on documents: what is stored stays as it is, until [`work`](Self::work).
+    ///
+    /// # Errors
+    /// See [`BootError`]; what was opened is closed again.
+    pub async fn open(config: &Config, metrics: Metrics) -> Result<Self, BootError> {
         limits::refuse_unsupported(config)?;
         let folder = DataFolder::open(&config.storage.data_dir)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -200,8 +215,11 @@ impl Node {
         let index: Arc<dyn VectorIndex> = Arc::new(EmbeddedIndex::load(embedder.dims(), documents.as_ref()).await?);
         let Models { chat: chat_model, fast, grade, remote } = models(&config.llm, Arc::clone(&embedder))?;
         let blobs: Arc<dyn BlobStore> = Arc::new(LocalBlobs::open(&folder.path("blobs"))?);
-        let extractor: Arc<dyn Extractor> =
-            Arc::new(Isolated { program: std::env::current_exe()?, limits: limits::extraction(config) });
+        let extractor: Arc<dyn Extractor> = Arc::new(Isolated {
+            program: std::env::current_exe()?,
+            limits: limits::extraction(config),
+            ocr: limits::ocr(config),
+        });
         let uploads = folder.scratch("uploads")?;
 
         let ingest = Ingest::new(
@@ -251,7 +269,6 @@ impl Node {
             limits::chat(config, &node, &boot),
         );
         chat.recover().await;
-        ingest.start(&tasks, &stop).await?;
         if storage.is_shared() {
             ingest.mirror(seen, &tasks, &stop);
         }
@@ -268,7 +285,6 @@ impl Node {
                 match record::tend(recordings.as_ref(), now.as_ref()).await {}
             }),
         );
-        tasks.close();
 
         let probe = Probe {
             storage: storage.clone(),
@@ -318,6 +334,14 @@ impl Node {
             grace: config.server.shutdown * 4 / 5,
             _lock: lock,
         })
+    }
+
+    /// Starts the workers that read documents.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn work(&self) -> Result<(), BootError> {
+        Ok(self.app.ingest.start(&self.tasks, &self.stop).await?)
     }
 
     /// Indexes the sample corpus, once in the life of the data folder. Gives how many documents were indexed now.
@@ -384,6 +408,7 @@ impl Node {
         self.app.shutdown.cancel();
         self.app.chat.shutdown(self.grace).await;
         self.stop.cancel();
+        self.tasks.close();
         self.tasks.wait().await;
         self.storage.close().await;
     }

@@ -11,7 +11,7 @@ use askback::{
     config::{Config, Folder},
     domain::upkeep::Damaged,
     http::Component,
-    services::ingest::{Findings, Ingest, IngestError},
+    services::ingest::Findings,
     telemetry::Metrics,
 };
 use serde::{Deserialize, Serialize};
@@ -119,7 +119,7 @@ async fn look(config: &Config, repair: bool, checks: &mut Vec<Check>) {
         return;
     }
     let started = match Metrics::start() {
-        Ok(metrics) => Node::start(config, metrics).await,
+        Ok(metrics) => Node::open(config, metrics).await,
         Err(error) => {
             checks.push(bad("telemetry", &error.to_string(), "report this as a defect"));
             return;
@@ -129,7 +129,7 @@ async fn look(config: &Config, repair: bool, checks: &mut Vec<Check>) {
         Ok(node) => {
             checks.push(good("server", "none runs over this data folder; start one with: askback serve"));
             checks.extend((node.app.components)().await.into_iter().map(|component| part(component.into())));
-            documents(&node.app.ingest, repair, checks).await;
+            documents(&node, repair, checks).await;
             node.stop().await;
         }
         Err(error) => checks.push(start_failure(&error)),
@@ -137,45 +137,60 @@ async fn look(config: &Config, repair: bool, checks: &mut Vec<Check>) {
 }
 
 /// Whether SQL, files and index say the same; with `repair`, once that was mended which can be.
-async fn documents(ingest: &Ingest, repair: bool, checks: &mut Vec<Check>) {
-    let found = match compare(ingest, repair).await {
+async fn documents(node: &Node, repair: bool, checks: &mut Vec<Check>) {
+    let found = match compare(node, repair).await {
         Ok(found) => found,
-        Err(error) => return checks.push(bad("documents", &error.to_string(), "see the log")),
+        Err(error) => return checks.push(bad("documents", &error, "see the log")),
     };
     let mend = "mend it with: askback doctor --repair";
-    let Findings { orphan_files, without_file, leftovers, unsound, indexed, stored } = &found;
+    let Findings { orphan_files, without_file, damaged_files, leftovers, unsound, misindexed, stray, .. } = &found;
     checks.push(match orphan_files.len() {
         0 => good("files", "each belongs to a document or an upload"),
         count => bad("files", &format!("{count} belong to nothing"), mend),
     });
-    checks.push(match without_file.len() {
-        0 => good("files of documents", "all are there"),
-        _ => bad("files of documents", &format!("gone for {}", names(without_file)), "upload these documents again"),
+    checks.push(match (without_file.as_slice(), damaged_files.as_slice()) {
+        ([], []) => good("files of documents", "all are there, with the bytes that were uploaded"),
+        (gone, []) => bad("files of documents", &format!("gone for {}", names(gone)), "upload these documents again"),
+        (gone, damaged) => {
+            let of_damaged: Vec<Damaged> = damaged.iter().flat_map(|(_, documents)| documents).cloned().collect();
+            let mut detail = format!("damaged for {}", names(&of_damaged));
+            if !gone.is_empty() {
+                detail.push_str(&format!("; gone for {}", names(gone)));
+            }
+            bad("files of documents", &detail, "run: askback doctor --repair, and upload these documents again")
+        }
     });
     checks.push(match leftovers.len() {
         0 => good("versions", "none left half-built"),
         count => bad("versions", &format!("{count} do not answer and still take space"), mend),
     });
     checks.push(match unsound.len() {
-        0 => good("documents", "each has the parts that it should"),
-        _ => bad("documents", &format!("parts are missing of {}", names(unsound)), mend),
+        0 => good("documents", "text, passages and vectors of each fit together"),
+        _ => bad("documents", &format!("parts are missing or changed of {}", names(unsound)), mend),
     });
-    checks.push(if indexed == stored {
-        good("index content", &format!("{indexed} leaves, as in SQL"))
-    } else {
-        bad("index content", &format!("{indexed} leaves in the index, {stored} in SQL"), mend)
+    checks.push(match (misindexed.as_slice(), stray.len()) {
+        ([], 0) => good("index content", &format!("{} leaves, as in SQL", found.indexed)),
+        ([], count) => bad("index content", &format!("{count} documents that do not answer are in the index"), mend),
+        (other, _) => {
+            let other: Vec<Damaged> = other.iter().map(|(document, _)| document.clone()).collect();
+            bad("index content", &format!("other leaves than in SQL of {}", names(&other)), mend)
+        }
     });
 }
 
-async fn compare(ingest: &Ingest, repair: bool) -> Result<Findings, IngestError> {
-    let found = ingest.audit().await?;
+async fn compare(node: &Node, repair: bool) -> Result<Findings, String> {
+    let ingest = &node.app.ingest;
+    let found = ingest.audit().await.map_err(|error| error.to_string())?;
     if !repair {
         return Ok(found);
     }
-    for job in ingest.mend(&found).await? {
-        ingest.wait(job, READING).await?;
+    // Mended first: the workers' first act is to remove what nothing needs.
+    let jobs = ingest.mend(&found).await.map_err(|error| error.to_string())?;
+    node.work().await.map_err(|error| error.to_string())?;
+    for job in jobs {
+        ingest.wait(job, READING).await.map_err(|error| error.to_string())?;
     }
-    ingest.audit().await
+    ingest.audit().await.map_err(|error| error.to_string())
 }
 
 fn names(documents: &[Damaged]) -> String {

@@ -261,6 +261,9 @@ pub struct Ingest {
     pub extract: Duration,
     /// Bytes.
     pub extract_memory: u64,
+    pub ocr_command: Option<String>,
+    #[serde(rename = "ocr_seconds", deserialize_with = "seconds")]
+    pub ocr: Duration,
     #[serde(default)]
     pub folders: Vec<Folder>,
     #[serde(rename = "scan_seconds", deserialize_with = "seconds")]

@@ -394,6 +394,21 @@ pub const SETTINGS: &[Setting] = &[
         Some("5"),
         "Time between two looks at a watched folder. A file is read when two looks in a row saw the same of it.",
     ),
+    row(
+        "ingest.ocr_command",
+        "ASKBACK_OCR_COMMAND",
+        Text,
+        None,
+        "Reads PDFs without text: a program of /usr/local/bin, /usr/bin or /bin, or a path, and its words. It gets the \
+         path of the PDF as its last word and prints the text in UTF-8, a form feed after each page.",
+    ),
+    row(
+        "ingest.ocr_seconds",
+        "ASKBACK_OCR_SECONDS",
+        SECONDS,
+        Some("600"),
+        "How long reading one PDF by ingest.ocr_command may take.",
+    ),
     row("log.format", "ASKBACK_LOG_FORMAT", Choice(&["text", "json"]), Some("text"), "How log lines look."),
     row(
         "log.filter",

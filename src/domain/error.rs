@@ -27,6 +27,12 @@ pub enum EngineError {
     /// May work on the next try: unreachable, too slow, restarting.
     #[error("engine unavailable: {0}")]
     Unavailable(#[serde(skip)] String),
+    /// Asked to slow down; the wait that the server named, if it named one.
+    #[error("rate limited")]
+    RateLimited {
+        /// `Retry-After` of the server.
+        retry_after: Option<Duration>,
+    },
     /// Will fail again: a wrong dimension, a refused input.
     #[error("engine refused: {0}")]
     Rejected(#[serde(skip)] String),

@@ -9,6 +9,7 @@ mod text;
 pub use text::{ParsedEvidence, ParsedPassage, parse_evidence, render_evidence};
 
 use super::{
+    extract::PageMark,
     hitl::Question,
     id::{ChunkId, DocumentId},
     knowledge::Facets,
@@ -22,6 +23,9 @@ pub struct Passage {
     /// What people call the page that it begins on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_number: Option<String>,
+    /// The pages that begin inside it, in order, with their place in that version's text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pages: Vec<PageMark>,
     /// The chunk's text.
     pub text: String,
     /// The fused score (see `services::retrieval::search`).

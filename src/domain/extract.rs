@@ -35,11 +35,11 @@ pub struct Block {
 }
 
 /// Where a page, sheet or slide begins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PageMark {
     /// "1", "Prices".
     pub label: String,
-    /// First character of it in the text.
+    /// First character of it in the text, in Unicode scalar values.
     pub start: usize,
 }
 
@@ -62,6 +62,21 @@ pub struct Extracted {
     pub declared: Vec<(String, String)>,
     /// What readers should know.
     pub warnings: Vec<Warning>,
+}
+
+/// What was read of a file: all of it, or of a very long text a part of some megabytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its text; without a block where it is blank and not the only part.
+    pub extracted: Extracted,
+    /// The byte at which the next part begins; none after the last.
+    pub next: Option<u64>,
+}
+
+impl From<Extracted> for Part {
+    fn from(extracted: Extracted) -> Self {
+        Self { extracted, next: None }
+    }
 }
 
 /// A kind of file that askback reads.
@@ -135,6 +150,7 @@ pub trait Extractor: Send + Sync {
     fn name(&self) -> &str;
     /// The type of a file by its name; `None` where askback does not read it.
     fn file_type(&self, filename: &str) -> Option<FileType>;
-    /// Reads the file at `path` as what `filename` says it is.
-    async fn extract(&self, path: &std::path::Path, filename: &str) -> Result<Extracted, ExtractError>;
+    /// Reads the file at `path` as what `filename` says it is: the part of it that begins at byte `from`, which is 0 or what
+    /// the part before gave as `next`.
+    async fn extract(&self, path: &std::path::Path, filename: &str, from: u64) -> Result<Part, ExtractError>;
 }

@@ -215,6 +215,10 @@ pub trait VectorIndex: Send + Sync {
     async fn overlaps(&self, query: &Sparse, chunks: &[ChunkId]) -> Result<Vec<(ChunkId, f32)>, EngineError>;
     /// The current generation of term statistics.
     async fn stats(&self) -> Result<Arc<TermStats>, EngineError>;
+    /// The versions that it holds points of, in no order.
+    async fn versions(&self) -> Result<Vec<(DocumentId, VersionId)>, EngineError>;
+    /// The points of a version, ascending.
+    async fn chunks(&self, version: VersionId) -> Result<Vec<ChunkId>, EngineError>;
     /// How many points match.
     async fn count(&self, filter: &Filter) -> Result<u64, EngineError>;
 }

@@ -123,7 +123,8 @@ impl Job {
             (JobState::Pending | JobState::Running, _) => return None,
         };
         Some(BackgroundEvent {
-            id: EventId::derived(self.id, kind),
+            // A job that is tried again ends again: another event, which a turn that tells the first does not tell.
+            id: EventId::derived(self.id, &format!("{kind}/{}", self.updated_at.0)),
             user: self.user?,
             kind: kind.into(),
             subject: self.id.to_string(),

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     error::StoreError,
+    extract::PageMark,
     id::{ChunkId, CollectionId, DocumentId, JobId, UserId, VersionId},
     index::Segment,
     job::{Fence, JobReport},
@@ -130,6 +131,20 @@ pub struct Warning {
     pub code: String,
     /// For people.
     pub message: String,
+}
+
+impl Warning {
+    /// A document's file is gone, until the same bytes are uploaded again.
+    #[must_use]
+    pub fn file_missing() -> Self {
+        Self {
+            code: Self::FILE_MISSING.into(),
+            message: "The uploaded file is gone from the disk; upload it again.".into(),
+        }
+    }
+
+    /// The code of [`file_missing`](Self::file_missing).
+    pub const FILE_MISSING: &str = "file_missing";
 }
 
 /// What tells a text from its siblings, read from it at ingestion. Values keep their original case.
@@ -412,7 +427,7 @@ pub trait DocumentStore: Send + Sync {
     async fn purge_document(&self, id: DocumentId) -> Result<i64, StoreError>;
 
     /// Every segment of a current version, for the embedded index's start, in pages: those after `after`, at most
-    /// `limit`, in the order of (version, no).
+    /// `limit`, in the order of (version, no). A damaged one comes without points, and is logged.
     async fn current_segments(
         &self,
         after: Option<(VersionId, i64)>,
@@ -424,6 +439,8 @@ pub trait DocumentStore: Send + Sync {
     async fn hydrate(&self, access: &Access, ids: &[ChunkId]) -> Result<Vec<Placed>, StoreError>;
     /// The children of `parent`, in order.
     async fn children(&self, access: &Access, parent: ChunkId) -> Result<Vec<Placed>, StoreError>;
+    /// The pages that begin inside these chunks, in order; chunks of which none begins are left out.
+    async fn pages_inside(&self, chunks: &[ChunkId]) -> Result<Vec<(ChunkId, PageMark)>, StoreError>;
     /// How many children each of these chunks has.
     async fn child_counts(&self, parents: &[ChunkId]) -> Result<Vec<(ChunkId, i64)>, StoreError>;
     /// Characters `start..end` of a version's text, cut to its length; for readers of its collection.
@@ -446,6 +463,8 @@ pub trait BlobStore: Send + Sync {
     async fn fetch(&self, sha256: &str) -> Result<BlobFile, StoreError>;
     /// The files whose hash begins with this byte, in no order.
     async fn list(&self, first_byte: u8) -> Result<Vec<String>, StoreError>;
+    /// Removes what writes left half-done in a process that died. Nobody may write meanwhile.
+    async fn sweep(&self) -> Result<(), StoreError>;
     /// Removes it; not there is fine.
     async fn remove(&self, sha256: &str) -> Result<(), StoreError>;
 }

@@ -30,7 +30,7 @@ pub struct BackgroundEvent {
     pub user: UserId,
     /// `job_completed`, `job_failed`, …
     pub kind: String,
-    /// What it is about; one event per user, kind and subject.
+    /// What it is about; one event per user, kind and subject, the latest.
     pub subject: String,
     /// The session that it concerns: told in no other one. `None`: told in any.
     #[serde(default)]
@@ -80,7 +80,7 @@ pub trait MemoryStore: Send + Sync {
         after: Option<(Millis, EventId)>,
         limit: i64,
     ) -> Result<Vec<ListedEvent>, StoreError>;
-    /// Adds an event; one of the same user, kind and subject stays as it is, and one of a user who is gone is dropped.
-    /// `NotFound` when its session is not the user's.
+    /// Adds an event; one of a user who is gone is dropped. One of the same user, kind and subject is the same event,
+    /// unless it is older: then it has happened again, and is untold again. `NotFound` when its session is not the user's.
     async fn add_event(&self, event: &BackgroundEvent) -> Result<(), StoreError>;
 }

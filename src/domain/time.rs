@@ -2,6 +2,7 @@
 
 use std::{fmt, ops::Add, time::Duration};
 
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// Milliseconds since 1970-01-01T00:00Z. Stored as a number, shown as RFC 3339 (see [`Rfc3339`]).
@@ -51,10 +52,13 @@ impl From<Millis> for Rfc3339 {
     }
 }
 
-/// Tells the time. The only source of it outside tests is the system clock's adapter.
+/// Tells the time, and lets it pass. The only source of it outside tests is the system clock's adapter.
+#[async_trait]
 pub trait Clock: Send + Sync {
     /// The wall clock, now.
     fn now(&self) -> Millis;
+    /// Returns once this span has passed; dropping it ends the wait.
+    async fn sleep(&self, span: Duration);
 }
 
 #[cfg(test)]

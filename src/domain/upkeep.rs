@@ -4,13 +4,13 @@ use async_trait::async_trait;
 
 use super::{
     error::StoreError,
-    id::{DocumentId, JobId, VersionId},
+    id::{ChunkId, DocumentId, JobId, VersionId},
     index::Segment,
     knowledge::Warning,
     time::Millis,
 };
 
-/// A live document in which something is wrong.
+/// A live document, by what people call it: one in which something is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damaged {
     /// Which.
@@ -31,6 +31,10 @@ pub trait Upkeep: Send + Sync {
     /// Removes the last traces of a dying file that was removed. One that is in use again stays.
     async fn forget_blob(&self, sha256: &str) -> Result<(), StoreError>;
 
+    /// Purges at most `limit` versions that were replaced before `before` and that no answer cites: their text goes now,
+    /// their file with the next [dying](Self::dying_blobs) ones. Gives how many.
+    async fn expire(&self, before: Millis, limit: i64) -> Result<usize, StoreError>;
+
     /// Those of these files that SQL knows.
     async fn known_blobs(&self, sha256s: &[String]) -> Result<Vec<String>, StoreError>;
     /// The files that current versions were read from, ascending, a page of at most `limit` after `after`.
@@ -44,14 +48,17 @@ pub trait Upkeep: Send + Sync {
     async fn leftovers(&self, limit: i64) -> Result<Vec<VersionId>, StoreError>;
     /// Removes the parts of such a version; the pages of a retired one stay.
     async fn clear(&self, version: VersionId) -> Result<(), StoreError>;
-    /// At most `limit` documents whose current version has not as many leaves, in chunks and in segments, as it says.
-    async fn unsound(&self, limit: i64) -> Result<Vec<Damaged>, StoreError>;
+    /// Live documents that answer, with their current version, ascending by id, a page of at most `limit` after `after`.
+    async fn current(&self, after: Option<DocumentId>, limit: i64) -> Result<Vec<(Damaged, VersionId)>, StoreError>;
+    /// The leaves of a version, ascending. `None` where its parts do not fit together: a chunk that does not stand in the
+    /// text where it says, segments that cannot be read or hold other leaves, or more or fewer leaves than it says.
+    async fn leaves(&self, version: VersionId) -> Result<Option<Vec<ChunkId>>, StoreError>;
     /// The number of the last change of what answers, in any document.
     async fn last_change(&self) -> Result<i64, StoreError>;
     /// The documents in which something else answers since the change `after`, each with the number of its last change,
     /// ascending, at most `limit`. Whoever has seen a number misses no change below it.
     async fn changes(&self, after: i64, limit: i64) -> Result<Vec<(i64, DocumentId)>, StoreError>;
-    /// The segments of a version.
+    /// The segments of a version, in order.
     async fn segments(&self, version: VersionId) -> Result<Vec<Segment>, StoreError>;
     /// Queues a job that reads the file of a document's current version again, into a new version.
     async fn read_again(

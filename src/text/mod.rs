@@ -44,7 +44,22 @@ pub fn cut(text: &str, max_chars: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::cut;
+
+    proptest! {
+        /// Characters of three and four bytes, accents and joined emoji.
+        #[test]
+        fn a_cut_is_a_beginning_within_the_length(text in "[a保\u{301}\u{200d}👩𠀀🇨한]{0,40}") {
+            let chars = text.chars().count();
+            for most in 0..=chars + 1 {
+                let kept = cut(&text, most);
+                prop_assert!(text.starts_with(kept) && kept.chars().count() <= most);
+            }
+            prop_assert_eq!(cut(&text, chars), text.as_str());
+        }
+    }
 
     #[test]
     fn cuts_between_graphemes() {

@@ -1,11 +1,13 @@
 //! `kill -9`, and what the next start makes of it: here while an answer streams, in `points` at every named point of a
-//! turn, in `line` while turns wait for it, in `load` whenever.
+//! turn, in `line` while turns wait for it, in `load` whenever; `jobs` does the same to documents.
 
+mod jobs;
 #[cfg(feature = "failpoints")]
 mod line;
 mod load;
 #[cfg(feature = "failpoints")]
 mod points;
+mod shelf;
 mod talk;
 
 pub(crate) use self::talk::MANUALS;

@@ -2,9 +2,15 @@
 
 mod audit;
 mod desk;
+mod fenced;
 mod folders;
 mod formats;
 mod gone;
+mod hard;
 mod limits;
 mod lives;
 mod nodes;
+mod ocr;
+mod patience;
+mod places;
+mod uploads;

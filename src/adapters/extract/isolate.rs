@@ -20,13 +20,17 @@ use tokio::{
     process::{Child, Command},
 };
 
+use super::{
+    ocr::{self, Ocr},
+    window::{self, Window},
+};
 use crate::domain::{
     error::ExtractError,
-    extract::{Extracted, Extractor, FileType},
+    extract::{Extracted, Extractor, FileType, Part},
 };
 
-/// Longest request that the child reads, in bytes.
-const MAX_REQUEST: u64 = 64 << 10;
+/// Longest request that a child reads, in bytes.
+pub(super) const MAX_REQUEST: u64 = 64 << 10;
 /// How much of the child's complaints is looked at, in bytes.
 const MAX_COMPLAINT: u64 = 8 << 10;
 /// Parsers recurse; a short stack would make deep but honest files unreadable.
@@ -49,11 +53,13 @@ pub struct Limits {
     pub unpacked: u64,
     /// What the child may answer with, in bytes.
     pub output: u64,
+    /// How much of a long text is read at a time, in bytes.
+    pub part: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { time: Duration::from_secs(120), memory: 1 << 30, unpacked: 512 << 20, output: 256 << 20 }
+        Self { time: Duration::from_secs(120), memory: 1 << 30, unpacked: 512 << 20, output: 256 << 20, part: 4 << 20 }
     }
 }
 
@@ -62,6 +68,7 @@ impl Default for Limits {
 struct Request {
     path: PathBuf,
     filename: String,
+    from: u64,
     limits: Limits,
 }
 
@@ -72,6 +79,71 @@ pub struct Isolated {
     pub program: PathBuf,
     /// What one file may cost.
     pub limits: Limits,
+    /// What reads PDFs without text, if anything does.
+    pub ocr: Option<Ocr>,
+}
+
+impl Isolated {
+    /// Has a child read the file.
+    async fn read(&self, path: &Path, filename: &str, from: u64) -> Result<Part, ExtractError> {
+        let request = Request { path: path.to_owned(), filename: filename.to_owned(), from, limits: self.limits };
+        let ended = self.child("extract-worker", &request, self.limits.time).await?;
+        ended.outcome(self.limits.output)
+    }
+
+    /// Has the operator's command read the pictures of the pages.
+    async fn recognise(&self, ocr: &Ocr, path: &Path) -> Result<Extracted, ExtractError> {
+        let ended = self.child("ocr-worker", &ocr.request(path), ocr.time).await?;
+        if ended.answer.len() as u64 > self.limits.output {
+            return Err(ExtractError::ArchiveLimit);
+        }
+        if !ended.status.success() {
+            tracing::error!(status = %ended.status, complaint = %ended.complaint, command = ?ocr.command, "OCR failed");
+            return Err(match (ended.status.code(), ended.status.signal()) {
+                (Some(code), _) if code == i32::from(ocr::NOT_FOUND) => ExtractError::Unavailable,
+                (_, Some(SIGXCPU)) => ExtractError::Timeout,
+                // What the command cannot read has no text for us.
+                _ => ExtractError::NoText,
+            });
+        }
+        let read = tokio::task::spawn_blocking(move || ocr::read(&ended.answer)).await;
+        read.unwrap_or(Err(ExtractError::Malformed))
+    }
+
+    /// Asks a child process for something and waits for its end, but no longer than `time`.
+    async fn child<R: Serialize + Sync>(&self, role: &str, request: &R, time: Duration) -> Result<Ended, ExtractError> {
+        let request = serde_json::to_vec(request).map_err(|error| {
+            tracing::error!(%error, role, "the child process cannot be asked");
+            ExtractError::Unavailable
+        })?;
+        // The environment may hold secrets; a process that reads hostile files gets none of it.
+        let child = Command::new(&self.program)
+            .arg(role)
+            .env_clear()
+            .env("PATH", ocr::PATH)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn();
+        let mut child = child.map_err(|error| {
+            tracing::error!(%error, program = %self.program.display(), role, "the child process did not start");
+            ExtractError::Unavailable
+        })?;
+        match tokio::time::timeout(time, converse(&mut child, &request, self.limits.output)).await {
+            Ok(Ok(ended)) => Ok(ended),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, role, "talking to the child process failed");
+                Err(ExtractError::Unavailable)
+            }
+            Err(_elapsed) => {
+                if let Err(error) = child.kill().await {
+                    tracing::warn!(%error, role, "the child process could not be killed");
+                }
+                Err(ExtractError::Timeout)
+            }
+        }
+    }
 }
 
 #[async_trait]
@@ -84,38 +156,12 @@ impl Extractor for Isolated {
         super::file_type(filename)
     }
 
-    async fn extract(&self, path: &Path, filename: &str) -> Result<Extracted, ExtractError> {
-        let request = Request { path: path.to_owned(), filename: filename.to_owned(), limits: self.limits };
-        let request = serde_json::to_vec(&request).map_err(|error| {
-            tracing::error!(%error, "the extraction process cannot be asked");
-            ExtractError::Unavailable
-        })?;
-        // The environment may hold secrets; a process that reads hostile files gets none of it.
-        let child = Command::new(&self.program)
-            .arg("extract-worker")
-            .env_clear()
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn();
-        let mut child = child.map_err(|error| {
-            tracing::error!(%error, program = %self.program.display(), "the extraction process did not start");
-            ExtractError::Unavailable
-        })?;
-        let answer = tokio::time::timeout(self.limits.time, converse(&mut child, &request, self.limits.output)).await;
-        match answer {
-            Ok(Ok(ended)) => ended.outcome(self.limits.output),
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "talking to the extraction process failed");
-                Err(ExtractError::Unavailable)
+    async fn extract(&self, path: &Path, filename: &str, from: u64) -> Result<Part, ExtractError> {
+        match (self.read(path, filename, from).await, &self.ocr) {
+            (Err(ExtractError::NoText), Some(ocr)) if self.file_type(filename) == Some(FileType::Pdf) => {
+                self.recognise(ocr, path).await.map(Part::from)
             }
-            Err(_elapsed) => {
-                if let Err(error) = child.kill().await {
-                    tracing::warn!(%error, "the extraction process could not be killed");
-                }
-                Err(ExtractError::Timeout)
-            }
+            (read, _) => read,
         }
     }
 }
@@ -128,12 +174,12 @@ struct Ended {
 }
 
 impl Ended {
-    fn outcome(&self, limit: u64) -> Result<Extracted, ExtractError> {
+    fn outcome(&self, limit: u64) -> Result<Part, ExtractError> {
         if self.answer.len() as u64 > limit {
             return Err(ExtractError::ArchiveLimit);
         }
         if self.status.success() {
-            return serde_json::from_slice::<Result<Extracted, ExtractError>>(&self.answer)
+            return serde_json::from_slice::<Result<Part, ExtractError>>(&self.answer)
                 .unwrap_or(Err(ExtractError::Malformed));
         }
         tracing::warn!(status = %self.status, complaint = %self.complaint, "the extraction process died");
@@ -191,7 +237,7 @@ pub fn worker_main() -> ExitCode {
         .and_then(|reader| reader.join().unwrap_or(Err(ExtractError::Malformed)));
     let Ok(mut answer) = serde_json::to_vec(&outcome) else { return ExitCode::FAILURE };
     if answer.len() as u64 > output {
-        let refused: Result<Extracted, ExtractError> = Err(ExtractError::ArchiveLimit);
+        let refused: Result<Part, ExtractError> = Err(ExtractError::ArchiveLimit);
         let Ok(short) = serde_json::to_vec(&refused) else { return ExitCode::FAILURE };
         answer = short;
     }
@@ -210,12 +256,21 @@ fn limit(limits: &Limits) -> std::io::Result<()> {
     Resource::FSIZE.set(0, 0)
 }
 
-fn serve(request: &Request) -> Result<Extracted, ExtractError> {
-    let mut bytes = Vec::new();
-    let read = File::open(&request.path).and_then(|mut file| file.read_to_end(&mut bytes));
-    read.map_err(|error| match error.kind() {
+fn serve(request: &Request) -> Result<Part, ExtractError> {
+    let kind = super::file_type(&request.filename).ok_or(ExtractError::Unsupported)?;
+    let read = File::open(&request.path).and_then(|mut file| {
+        let length = file.metadata()?.len();
+        window::window(&mut file, length, kind, request.from, request.limits.part)
+    });
+    let Window { bytes, next } = read.map_err(|error| match error.kind() {
         ErrorKind::OutOfMemory => ExtractError::Memory,
         _ => ExtractError::Unavailable,
     })?;
-    super::read(&bytes, &request.filename, request.limits.unpacked)
+    match super::read(&bytes, &request.filename, request.limits.unpacked) {
+        // Blank pages of a long text are no error.
+        Err(ExtractError::EmptyFile) if request.from > 0 || next.is_some() => {
+            Ok(Part { extracted: Extracted::default(), next })
+        }
+        read => read.map(|extracted| Part { extracted, next }),
+    }
 }

@@ -11,13 +11,16 @@ mod isolate;
 mod json;
 mod markdown;
 mod nesting;
+mod ocr;
 mod office;
 mod pdf;
 mod quality;
 mod sheet;
 mod text;
+mod window;
 
 pub use isolate::{Isolated, Limits, worker_main};
+pub use ocr::{Ocr, ocr_main};
 
 use crate::domain::{
     error::ExtractError,
@@ -64,8 +67,12 @@ pub fn read(bytes: &[u8], filename: &str, unpacked: u64) -> Result<Extracted, Ex
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(ExtractError::EmptyFile);
     }
-    if bytes.starts_with(b"PK\x03\x04") && matches!(kind, FileType::Word | FileType::Excel | FileType::PowerPoint) {
-        archive::check(bytes, unpacked)?;
+    if matches!(kind, FileType::Word | FileType::Excel | FileType::PowerPoint) {
+        match archive::check(bytes, unpacked) {
+            // Old workbooks are no archives; their reader judges them.
+            Ok(()) | Err(ExtractError::Malformed) => {}
+            Err(refused) => return Err(refused),
+        }
     }
     let mut builder = build::Builder::default();
     match kind {

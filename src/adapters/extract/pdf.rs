@@ -34,7 +34,24 @@ pub(super) fn read(bytes: &[u8], builder: &mut Builder) -> Result<(), ExtractErr
         }
     }
     warn(&document, builder);
+    if is_vertical(bytes) {
+        builder.warn(
+            "vertical_text",
+            "Some text is set in columns from top to bottom; its lines may stand in another order.",
+        );
+    }
     Ok(())
+}
+
+/// Whether a font is set vertically, by its encoding's name: those end in `-V`. Fonts inside packed objects are not seen.
+fn is_vertical(bytes: &[u8]) -> bool {
+    const KEY: &[u8] = b"/Encoding";
+    bytes.windows(KEY.len()).enumerate().filter(|(_, window)| *window == KEY).any(|(at, _)| {
+        let value = bytes.get(at + KEY.len()..).unwrap_or_default().trim_ascii_start();
+        let Some(name) = value.strip_prefix(b"/") else { return false };
+        let end = name.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-').unwrap_or(name.len());
+        name.get(..end).is_some_and(|name| name.ends_with(b"-V"))
+    })
 }
 
 /// The title of the file's properties, unless it is a file name or a program's placeholder.
@@ -154,5 +171,17 @@ fn warn(document: &Document, builder: &mut Builder) {
             "pages_without_text",
             format!("{blank} of {} pages are pictures without text; they need OCR first.", document.pages.len()),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_vertical;
+
+    #[test]
+    fn vertical_fonts_are_told_by_their_encoding() {
+        assert!(is_vertical(b"<< /Type /Font /Encoding /UniJIS-UCS2-V /Name /F1 >>"));
+        assert!(is_vertical(b"/Encoding/Identity-H>> <</Encoding/Identity-V>>"));
+        assert!(!is_vertical(b"/Encoding /Identity-H /Name /A-V /Encoding 5 0 R"));
     }
 }

@@ -49,6 +49,9 @@ fn is_garbage(word: &str) -> bool {
     if word.contains(char::REPLACEMENT_CHARACTER) {
         return true;
     }
+    if is_mojibake(word) {
+        return true;
+    }
     if word.contains("://") || word.contains('@') || !word.is_ascii() && !word.contains(['«', '»', '■', '¬', '¦', '¤'])
     {
         return false;
@@ -62,18 +65,43 @@ fn is_garbage(word: &str) -> bool {
         .any(|c| matches!(c, '^' | '*' | '»' | '«' | '|' | '~' | '\\' | ';' | '!' | '?' | '■' | '¬' | '¦' | '¤'))
 }
 
+/// A word of another encoding read as Western European: accented letters in a row, or with signs between them, as no
+/// language writes them ("Ã©tÃ©", "ä¿®", "ÐÞÆÚ").
+fn is_mojibake(word: &str) -> bool {
+    let core: Vec<char> = word.trim_matches(|c: char| !c.is_alphanumeric()).chars().collect();
+    let accented = |c: &char| matches!(c, '\u{C0}'..='\u{FF}') && !matches!(c, '×' | '÷');
+    let sign = |c: &char| matches!(c, '\u{A1}'..='\u{BF}' | '€' | '‚' | '„' | '†' | '‡' | '‰' | '™' | '˜' | 'ˆ');
+    core.windows(2).any(|pair| accented(&pair[0]) && sign(&pair[1]))
+        || core.windows(3).any(|run| run.iter().all(accented))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn garbage_is_told_from_names() {
-        for word in ["s*r;tiiR", "n»Bfl.", "t", "ex\u{FFFD}mple"] {
+        for word in ["s*r;tiiR", "n»Bfl.", "t", "ex\u{FFFD}mple", "Ã©tÃ©", "ä¿®æ", "ÐÞÆÚ", "â€œx"] {
             assert!(is_garbage(word), "{word}");
         }
-        for word in
-            ["don't", "X1-Pro", "https://a.example/?a=b;c", "a", "iPhone", "(see", "C++", "保修期", "naïve", "e.g."]
-        {
+        for word in [
+            "don't",
+            "X1-Pro",
+            "https://a.example/?a=b;c",
+            "a",
+            "iPhone",
+            "(see",
+            "C++",
+            "保修期",
+            "naïve",
+            "e.g.",
+            "été",
+            "Größe",
+            "(été»",
+            "Æsir",
+            "30°C",
+            "«déjà»",
+        ] {
             assert!(!is_garbage(word), "{word}");
         }
     }

@@ -231,12 +231,14 @@ pub(super) async fn add(tx: &mut Tx, new: NewJob) -> Result<(), StoreError> {
 /// have their files, and says so.
 const AWAY: Duration = Duration::from_secs(60 * 60);
 
+// The condition on the states is that of the index: what has ended is never looked at.
 const CLAIM: &str = "
 update jobs
 set state = 'running', lease_owner = $1, lease_token = lease_token + 1, lease_until = $3, attempts = attempts + 1,
     updated_at = $2
 where id = (select id from jobs
-            where ((state = 'pending' and run_after <= $2) or (state = 'running' and lease_until < $2))
+            where state in ('pending', 'running')
+              and (state = 'pending' and run_after <= $2 or state = 'running' and lease_until < $2)
               and (node is null or node = $4
                    or not exists (select 1 from processes p where p.id = jobs.node and p.lease_until > $5))
             order by run_after, created_at, id limit 1)
@@ -248,7 +250,8 @@ update jobs
 set state = 'running', lease_owner = $1, lease_token = lease_token + 1, lease_until = $3, attempts = attempts + 1,
     updated_at = $2
 where id = (select id from jobs
-            where ((state = 'pending' and run_after <= $2) or (state = 'running' and lease_until < $2))
+            where state in ('pending', 'running')
+              and (state = 'pending' and run_after <= $2 or state = 'running' and lease_until < $2)
               and (node is null or node = $4
                    or not exists (select 1 from processes p where p.id = jobs.node and p.lease_until > $5))
             order by run_after, created_at, id limit 1 for update skip locked)

@@ -149,11 +149,14 @@ order by e.created_at desc, e.id desc limit $4";
 
 const OWNS: &str = "select count(*) from sessions where id = $1 and owner_id = $2";
 
-// The user may have been deleted since: then there is nobody to tell.
+// The user may have been deleted since: then there is nobody to tell. What happens a second time is news again.
 const ADD_EVENT: &str = "
 insert into background_events (id, user_id, kind, subject_id, session_id, body, created_at)
 select $1, u.id, $3, $4, $5, $6, $7 from users u where u.id = $2
-on conflict (user_id, kind, subject_id) do nothing";
+on conflict (user_id, kind, subject_id) do update
+set id = excluded.id, session_id = excluded.session_id, body = excluded.body, created_at = excluded.created_at,
+    told_in = null, read_at = null
+where background_events.created_at < excluded.created_at";
 
 /// Adds an event within a transaction.
 pub(super) async fn add_event(tx: &mut Tx, event: &BackgroundEvent) -> Result<(), StoreError> {

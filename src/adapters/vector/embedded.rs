@@ -20,7 +20,7 @@ use super::{
 };
 use crate::domain::{
     error::{EngineError, StoreError},
-    id::{ChunkId, DocumentId},
+    id::{ChunkId, DocumentId, VersionId},
     index::{Filter, Hit, Segment, Sparse, TermId, TermStats, VectorIndex},
     knowledge::DocumentStore,
 };
@@ -249,6 +249,14 @@ impl VectorIndex for EmbeddedIndex {
     async fn stats(&self) -> Result<Arc<TermStats>, EngineError> {
         let shared = Arc::clone(&self.shared);
         self.search(move |_| shared.stats()).await
+    }
+
+    async fn versions(&self) -> Result<Vec<(DocumentId, VersionId)>, EngineError> {
+        self.search(Snapshot::versions).await
+    }
+
+    async fn chunks(&self, version: VersionId) -> Result<Vec<ChunkId>, EngineError> {
+        self.search(move |snapshot| snapshot.chunks(version)).await
     }
 
     async fn count(&self, filter: &Filter) -> Result<u64, EngineError> {

@@ -113,6 +113,11 @@ impl Part {
         self.codes.extend_from_slice(codes);
     }
 
+    /// The chunks of an entry.
+    pub(super) fn chunks(&self, entry: &Entry) -> &[ChunkId] {
+        &self.chunks[entry.rows.start as usize..entry.rows.end as usize]
+    }
+
     /// How many rows, dead ones included.
     #[expect(clippy::cast_possible_truncation, reason = "parts are merged up to some 100,000 rows")]
     pub(super) fn len(&self) -> u32 {

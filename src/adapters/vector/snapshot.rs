@@ -67,6 +67,25 @@ impl Snapshot {
         found
     }
 
+    /// The versions that it has points of.
+    pub(super) fn versions(&self) -> Vec<(DocumentId, VersionId)> {
+        let entries = self.slots.iter().flat_map(Slot::live_entries);
+        let found: HashSet<_> = entries.map(|entry| (entry.document, entry.version)).collect();
+        found.into_iter().collect()
+    }
+
+    /// The chunks of a version, ascending.
+    pub(super) fn chunks(&self, version: VersionId) -> Vec<ChunkId> {
+        let mut chunks = Vec::new();
+        for slot in &self.slots {
+            for entry in slot.live_entries().filter(|entry| entry.version == version) {
+                chunks.extend_from_slice(slot.part.chunks(entry));
+            }
+        }
+        chunks.sort();
+        chunks
+    }
+
     /// Where a chunk lives.
     pub(super) fn find(&self, chunk: ChunkId) -> Option<(&Part, u32)> {
         self.slots.iter().find_map(|slot| {

@@ -13,6 +13,7 @@ pub(crate) fn passage(filename: &str, text: &str) -> Passage {
     Passage {
         filename: filename.into(),
         page_number: None,
+        pages: Vec::new(),
         text: text.into(),
         score: 0.8,
         rrf_rank: 1,

@@ -83,7 +83,19 @@ fn tidy(said: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{tidy, title};
+    use proptest::prelude::*;
+
+    use super::{MAX, tidy, title};
+
+    proptest! {
+        /// Characters of three and four bytes, accents, joined emoji, marks at the end.
+        #[test]
+        fn any_message_gives_a_short_title(message in "[a 保\u{301}\u{200d}👩𠀀?？。\n]{0,120}") {
+            let title = title(&message);
+            prop_assert!(title.chars().count() <= MAX);
+            prop_assert!(title.chars().all(|c| message.contains(c)));
+        }
+    }
 
     #[test]
     fn first_words_without_the_last_stop() {

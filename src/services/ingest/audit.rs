@@ -1,11 +1,11 @@
 //! Comparing what SQL says with the files and the index, and mending what disagrees.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use super::{Ingest, IngestError};
+use super::{Ingest, IngestError, digest, steps};
 use crate::domain::{
-    error::StoreError,
-    id::{JobId, VersionId},
+    error::{EngineError, StoreError},
+    id::{ChunkId, DocumentId, JobId, VersionId},
     index::Filter,
     knowledge::Warning,
     upkeep::Damaged,
@@ -23,10 +23,16 @@ pub struct Findings {
     pub orphan_files: Vec<String>,
     /// Documents whose file is gone. They answer, but cannot be downloaded or read again.
     pub without_file: Vec<Damaged>,
+    /// Files of documents that hold other bytes than were uploaded, by hash, and the documents.
+    pub damaged_files: Vec<(String, Vec<Damaged>)>,
     /// Versions that do not answer and still have parts.
     pub leftovers: Vec<VersionId>,
-    /// Documents whose chunks and segments do not fit together.
+    /// Documents whose text, chunks and segments do not fit together.
     pub unsound: Vec<Damaged>,
+    /// Documents of which the index holds other leaves than SQL, and the version that it should hold.
+    pub misindexed: Vec<(Damaged, VersionId)>,
+    /// Documents that the index holds and that do not answer.
+    pub stray: Vec<DocumentId>,
     /// Leaves that the index holds.
     pub indexed: u64,
     /// Leaves that SQL says are current.
@@ -34,58 +40,95 @@ pub struct Findings {
 }
 
 impl Ingest {
-    /// Looks for what disagrees; changes nothing.
+    /// Looks for what disagrees, by content: files by their hash, chunks by their place in the text, segments and index
+    /// by the ids of their leaves. Changes nothing.
     ///
     /// # Errors
     /// When a store or the index fails.
     pub async fn audit(&self) -> Result<Findings, IngestError> {
         let ports = &self.inner.ports;
         let most = i64::try_from(MOST).unwrap_or(i64::MAX);
-        let indexed = ports.index.count(&Filter::default()).await;
-        Ok(Findings {
+        let mut found = Findings {
             orphan_files: self.orphan_files().await?,
-            without_file: self.without_file().await?,
             leftovers: ports.upkeep.leftovers(most).await?,
-            unsound: ports.upkeep.unsound(most).await?,
-            indexed: indexed.map_err(|error| StoreError::Unavailable(error.to_string()))?,
-            stored: self.stored().await?,
-        })
+            indexed: ports.index.count(&Filter::default()).await.map_err(no_index)?,
+            ..Findings::default()
+        };
+        self.audit_files(&mut found).await?;
+        self.audit_documents(&mut found).await?;
+        Ok(found)
     }
 
     /// Mends what was found: files and parts that nothing points at are removed, a document without its file gets the
-    /// warning `file_missing`, and unsound documents are read again from their file. Gives the jobs that do so.
+    /// warning `file_missing`, a damaged file counts as gone, unsound documents are read again from their file, and the
+    /// index is told again what it should hold. Gives the jobs that read.
     ///
     /// # Errors
-    /// When a store fails; what was mended until then stays so.
+    /// When a store or the index fails; what was mended until then stays so.
     pub async fn mend(&self, found: &Findings) -> Result<Vec<JobId>, IngestError> {
         let ports = &self.inner.ports;
-        {
-            let _alone = self.inner.files.write().await;
-            // An upload may have brought one since.
-            let known = self.known(&found.orphan_files).await?;
-            for orphan in found.orphan_files.iter().filter(|file| !known.contains(*file)) {
-                ports.blobs.remove(orphan).await?;
-            }
-        }
+        self.remove_orphans(&found.orphan_files).await?;
         for version in &found.leftovers {
             ports.upkeep.clear(*version).await?;
         }
-        for damaged in &found.without_file {
-            let warning = Warning {
-                code: "file_missing".into(),
-                message: "The uploaded file is gone from the disk; upload it again.".into(),
-            };
-            ports.upkeep.warn(damaged.document, &warning).await?;
+        // The bytes are lost: whoever uploads them again must not be told that they are there.
+        for (sha256, _) in &found.damaged_files {
+            let _alone = self.inner.files.write().await;
+            ports.blobs.remove(sha256).await?;
+        }
+        let damaged = found.damaged_files.iter().flat_map(|(_, documents)| documents);
+        let without_file: Vec<&Damaged> = found.without_file.iter().chain(damaged).collect();
+        for document in &without_file {
+            ports.upkeep.warn(document.document, &Warning::file_missing()).await?;
         }
         let mut jobs = Vec::new();
-        for unsound in found.unsound.iter().filter(|each| !found.without_file.contains(each)) {
+        for unsound in found.unsound.iter().filter(|each| !without_file.contains(each)) {
             let now = ports.clock.now();
             let job = JobId::at(now);
             ports.upkeep.read_again(unsound.document, job, VersionId::at(now), now).await?;
             jobs.push(job);
         }
         self.inner.wake.notify_one();
+        self.index_again(found).await?;
         Ok(jobs)
+    }
+
+    async fn index_again(&self, found: &Findings) -> Result<(), IngestError> {
+        let ports = &self.inner.ports;
+        let _order = self.inner.swap.lock().await;
+        for (document, version) in &found.misindexed {
+            let segments = ports.upkeep.segments(*version).await?;
+            // Another version may be current by now, and is indexed then.
+            if self.current_version(document.document).await? == Some(*version) {
+                ports.index.replace(document.document, segments).await.map_err(no_index)?;
+            }
+        }
+        for document in &found.stray {
+            if self.current_version(*document).await?.is_none() {
+                let filter = Filter { documents: Some(vec![*document]), ..Filter::default() };
+                ports.index.delete(&filter).await.map_err(no_index)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn current_version(&self, document: DocumentId) -> Result<Option<VersionId>, IngestError> {
+        match self.inner.ports.documents.document(document).await {
+            Ok(document) => Ok(document.current.map(|version| version.id)),
+            Err(StoreError::NotFound) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes those of these files that SQL does not know.
+    pub(super) async fn remove_orphans(&self, files: &[String]) -> Result<(), IngestError> {
+        let _alone = self.inner.files.write().await;
+        // An upload may have brought one since.
+        let known = self.known(files).await?;
+        for orphan in files.iter().filter(|file| !known.contains(*file)) {
+            self.inner.ports.blobs.remove(orphan).await?;
+        }
+        Ok(())
     }
 
     async fn known(&self, files: &[String]) -> Result<HashSet<String>, IngestError> {
@@ -96,7 +139,7 @@ impl Ingest {
         Ok(known)
     }
 
-    async fn orphan_files(&self) -> Result<Vec<String>, IngestError> {
+    pub(super) async fn orphan_files(&self) -> Result<Vec<String>, IngestError> {
         let mut orphans = Vec::new();
         for byte in 0..=u8::MAX {
             let files = self.inner.ports.blobs.list(byte).await?;
@@ -106,35 +149,81 @@ impl Ingest {
         Ok(orphans)
     }
 
-    async fn without_file(&self) -> Result<Vec<Damaged>, IngestError> {
+    /// Whether the files of what answers are there, with the bytes that were uploaded.
+    async fn audit_files(&self, found: &mut Findings) -> Result<(), IngestError> {
         let ports = &self.inner.ports;
-        let (mut damaged, mut after) = (Vec::new(), String::new());
-        loop {
+        let mut after = String::new();
+        while found.without_file.len() + found.damaged_files.len() < MOST {
             let page = ports.upkeep.current_blobs(&after, PAGE).await?;
-            let Some(last) = page.last() else { return Ok(damaged) };
+            let Some(last) = page.last() else { return Ok(()) };
             after.clone_from(last);
-            for sha256 in &page {
-                match ports.blobs.fetch(sha256).await {
-                    Ok(_) => {}
-                    Err(StoreError::NotFound) => damaged.extend(ports.upkeep.documents_of(sha256).await?),
+            for sha256 in page {
+                let file = match ports.blobs.fetch(&sha256).await {
+                    Ok(file) => file,
+                    Err(StoreError::NotFound) => {
+                        found.without_file.extend(ports.upkeep.documents_of(&sha256).await?);
+                        continue;
+                    }
                     Err(error) => return Err(error.into()),
+                };
+                let held = digest(&file.path).await;
+                steps::discard(file).await;
+                if held?.0 != sha256 {
+                    let documents = ports.upkeep.documents_of(&sha256).await?;
+                    found.damaged_files.push((sha256, documents));
                 }
             }
-            if damaged.len() >= MOST {
-                return Ok(damaged);
-            }
         }
+        Ok(())
     }
 
-    /// Leaves that SQL says are current.
-    async fn stored(&self) -> Result<u64, IngestError> {
-        let (mut stored, mut after) = (0, None);
-        loop {
-            let page = self.documents(None, after, PAGE).await?;
-            let Some(last) = page.last() else { return Ok(stored) };
-            after = Some((last.created_at, last.id));
-            let current = page.iter().filter_map(|document| document.current.as_ref());
-            stored += current.filter_map(|version| u64::try_from(version.chunk_count).ok()).sum::<u64>();
+    /// Whether each document's parts fit together, and the index holds exactly them.
+    async fn audit_documents(&self, found: &mut Findings) -> Result<(), IngestError> {
+        let ports = &self.inner.ports;
+        let mut indexed: HashMap<DocumentId, HashSet<VersionId>> = HashMap::new();
+        for (document, version) in ports.index.versions().await.map_err(no_index)? {
+            indexed.entry(document).or_default().insert(version);
         }
+        let mut after = None;
+        loop {
+            let page = ports.upkeep.current(after, PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.document);
+            for (document, version) in page {
+                let held = indexed.remove(&document.document).unwrap_or_default();
+                match ports.upkeep.leaves(version).await? {
+                    None if found.unsound.len() < MOST => found.unsound.push(document),
+                    None => {}
+                    Some(leaves) => {
+                        found.stored += u64::try_from(leaves.len()).unwrap_or(u64::MAX);
+                        let is_indexed = self.holds(&held, version, &leaves).await?;
+                        if !is_indexed && found.misindexed.len() < MOST {
+                            found.misindexed.push((document, version));
+                        }
+                    }
+                }
+            }
+        }
+        found.stray = indexed.into_keys().take(MOST).collect();
+        found.stray.sort();
+        Ok(())
     }
+
+    /// Whether the index holds these leaves of the version, and no other version of its document.
+    async fn holds(
+        &self,
+        held: &HashSet<VersionId>,
+        version: VersionId,
+        leaves: &[ChunkId],
+    ) -> Result<bool, IngestError> {
+        let expected: HashSet<VersionId> = (!leaves.is_empty()).then_some(version).into_iter().collect();
+        if *held != expected {
+            return Ok(false);
+        }
+        Ok(self.inner.ports.index.chunks(version).await.map_err(no_index)? == leaves)
+    }
+}
+
+fn no_index(error: EngineError) -> StoreError {
+    StoreError::Unavailable(error.to_string())
 }

@@ -1,19 +1,23 @@
-//! Removing files that no version needs: those of deleted documents, of cancelled uploads, of jobs that failed long ago.
+//! Removing what nothing needs: versions that were replaced and that no answer cites, the files of deleted documents, of
+//! cancelled uploads and of jobs that failed long ago, and what an upload left that died before it became a job.
+
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::{Ingest, IngestError, Inner};
 use crate::domain::time::Millis;
 
-/// Files that are removed in one go.
+/// Files or versions that are removed in one go.
 const BATCH: usize = 64;
 
 impl Ingest {
-    /// Removes the files that nothing needs now. Gives how many.
+    /// Removes what nothing needs now. Gives the number of files.
     ///
     /// # Errors
     /// When a store fails; what is left is found again.
     pub async fn collect(&self) -> Result<usize, IngestError> {
+        while self.inner.expire_batch().await? == BATCH {}
         let mut collected = 0;
         loop {
             let batch = self.inner.collect_batch().await?;
@@ -24,9 +28,29 @@ impl Ingest {
         }
     }
 
-    /// Collects until `stop`: after deletions and failures, and every now and then.
+    /// Removes files that SQL does not know: an upload that died between the two left them. Gives how many.
+    ///
+    /// # Errors
+    /// When a store fails; what is left is found again.
+    pub async fn sweep(&self) -> Result<usize, IngestError> {
+        {
+            let _alone = self.inner.files.write().await;
+            self.inner.ports.blobs.sweep().await?;
+        }
+        let orphans = self.orphan_files().await?;
+        self.remove_orphans(&orphans).await?;
+        Ok(orphans.len())
+    }
+
+    /// Collects until `stop`: at first what a dead process left, then after deletions and failures, and every now and
+    /// then.
     pub(super) async fn tidy(self, stop: CancellationToken) {
         let rounds = async {
+            match self.sweep().await {
+                Ok(0) => {}
+                Ok(files) => tracing::info!(files, "files of uploads that never became jobs were removed"),
+                Err(error) => tracing::warn!(%error, "what a dead process left was not removed"),
+            }
             loop {
                 if let Err(error) = self.collect().await {
                     tracing::warn!(%error, "files that nothing needs were not removed");
@@ -42,19 +66,30 @@ impl Ingest {
 }
 
 impl Inner {
+    /// A version that was replaced stays for a while, as turns may be at work that have read it, and then as long as
+    /// answers cite it.
+    async fn expire_batch(&self) -> Result<usize, IngestError> {
+        let limit = i64::try_from(BATCH).unwrap_or(i64::MAX);
+        Ok(self.ports.upkeep.expire(self.ago(self.config.keep_replaced), limit).await?)
+    }
+
     async fn collect_batch(&self) -> Result<usize, IngestError> {
         let ports = &self.ports;
-        let now = ports.clock.now();
-        let kept = i64::try_from(self.config.keep_failed.as_millis()).unwrap_or(i64::MAX);
-        let failed_after = Millis(now.0.saturating_sub(kept));
         let limit = i64::try_from(BATCH).unwrap_or(i64::MAX);
         // No upload may find a file there that is about to go.
         let _alone = self.files.write().await;
-        let dying = ports.upkeep.dying_blobs(failed_after, limit).await?;
+        let dying = ports.upkeep.dying_blobs(self.ago(self.config.keep_failed), limit).await?;
         for sha256 in &dying {
+            fail::fail_point!("collect:marked");
             ports.blobs.remove(sha256).await?;
+            fail::fail_point!("collect:removed");
             ports.upkeep.forget_blob(sha256).await?;
         }
         Ok(dying.len())
+    }
+
+    fn ago(&self, span: Duration) -> Millis {
+        let span = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+        Millis(self.ports.clock.now().0.saturating_sub(span))
     }
 }

@@ -74,7 +74,9 @@ impl Inner {
             }
         };
         match taken {
-            Err(EngineError::Unavailable(reason)) => Err(StoreError::Unavailable(reason)),
+            Err(error @ (EngineError::Unavailable(_) | EngineError::RateLimited { .. })) => {
+                Err(StoreError::Unavailable(error.to_string()))
+            }
             // It would be refused for ever; the others are not to wait for it.
             Err(error @ EngineError::Rejected(_)) => {
                 tracing::error!(%error, %document, "the index does not have the current version");

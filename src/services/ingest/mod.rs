@@ -11,6 +11,7 @@ mod follow;
 mod mirror;
 mod passage;
 mod progress;
+mod stage;
 mod steps;
 mod worker;
 
@@ -181,6 +182,7 @@ impl Ingest {
         }
         let _kept = self.inner.files.read().await;
         ports.blobs.put_file(&blob, path).await?;
+        fail::fail_point!("submit:filed");
         let now = ports.clock.now();
         let upload = Upload {
             job: JobId::at(now),
@@ -197,6 +199,7 @@ impl Ingest {
             now,
         };
         let submitted = ports.documents.submit(&upload).await?;
+        fail::fail_point!("submit:queued");
         self.inner.wake.notify_one();
         Ok(submitted)
     }
@@ -325,6 +328,7 @@ impl Inner {
     ) -> Result<i64, StoreError> {
         let _order = self.swap.lock().await;
         let chunks = deletion.await?;
+        fail::fail_point!("delete:purged");
         let filter = Filter { documents: Some(vec![document]), ..Filter::default() };
         // SQL is the truth: hits of a deleted document are dropped when they are read, so a failure costs space only.
         if let Err(error) = self.ports.index.delete(&filter).await {

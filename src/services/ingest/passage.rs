@@ -81,6 +81,14 @@ mod tests {
         assert_eq!(passage_text(None, &leaf("价格", Some("型号 | 价格"), "X1 | 199")), "价格\n型号 | 价格\nX1 | 199");
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_name_becomes_a_title(name in "[a ._+报𠀀👩\u{200d}\u{301}-]{0,60}") {
+            let title = title_of(&name);
+            proptest::prop_assert!(title.chars().all(|c| c == ' ' || name.contains(c)) && title.len() <= name.len());
+        }
+    }
+
     #[test]
     fn names_become_titles() {
         assert_eq!(title_of("aurora-x1_user manual.pdf"), "aurora x1 user manual");

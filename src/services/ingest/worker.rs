@@ -37,6 +37,8 @@ pub struct WorkerConfig {
     pub backoff_most: Duration,
     /// For how long a failed job can be tried again: its file is kept.
     pub keep_failed: Duration,
+    /// For how long a version stays after it was replaced, though no answer cites it.
+    pub keep_replaced: Duration,
     /// How often to look for files that nothing needs, when nothing says that there are any.
     pub tidy: Duration,
     /// Leaves that are embedded at a time.
@@ -59,6 +61,7 @@ impl WorkerConfig {
             backoff: Duration::from_secs(1),
             backoff_most: Duration::from_secs(60),
             keep_failed: Duration::from_secs(24 * 60 * 60),
+            keep_replaced: Duration::from_secs(24 * 60 * 60),
             tidy: Duration::from_secs(60),
             batch: 64,
             shape: Shape::default(),
@@ -72,7 +75,7 @@ impl WorkerConfig {
 
     /// The wait before the next attempt: doubling, within bounds, and shortened by up to a half, so that jobs that
     /// failed together do not come back together.
-    fn wait(&self, attempts: i64) -> Duration {
+    pub(super) fn wait(&self, attempts: i64) -> Duration {
         let doublings = u32::try_from(attempts - 1).unwrap_or(0).min(16);
         let full = self.backoff.saturating_mul(1 << doublings).min(self.backoff_most);
         full.mul_f64(rand::random_range(0.5..=1.0))
@@ -115,7 +118,9 @@ impl Inner {
                     // Another worker may find the next job at once.
                     self.wake.notify_one();
                     failures = 0;
+                    fail::fail_point!("job:claimed");
                     self.see_through(&job, fence).await;
+                    fail::fail_point!("job:ended");
                     self.ended.send_modify(|count| *count = count.wrapping_add(1));
                     continue;
                 }
@@ -171,6 +176,7 @@ impl Inner {
         let outcome = if matches!(failure, JobFailure::Final { .. }) { "failed" } else { "retried" };
         metrics::counter!("askback_jobs_total", "outcome" => outcome).increment(1);
         let report = progress.failed(message);
+        fail::fail_point!("job:failing");
         if let Err(error) = self.ports.jobs.fail(fence, &failure, &report, self.ports.clock.now()).await {
             // The lease runs out, and the job is claimed again.
             tracing::warn!(%error, "the end of the job could not be recorded");

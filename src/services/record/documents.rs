@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use super::through;
 use crate::domain::{
     error::StoreError,
+    extract::PageMark,
     id::{ChunkId, CollectionId, DocumentId, UserId, VersionId},
     index::Segment,
     job::{Fence, JobReport},
@@ -132,6 +133,10 @@ impl DocumentStore for TapedDocuments {
 
     async fn children(&self, access: &Access, parent: ChunkId) -> Result<Vec<Placed>, StoreError> {
         through("documents.children", &(access, parent), self.0.children(access, parent)).await
+    }
+
+    async fn pages_inside(&self, chunks: &[ChunkId]) -> Result<Vec<(ChunkId, PageMark)>, StoreError> {
+        through("documents.pages_inside", &chunks, self.0.pages_inside(chunks)).await
     }
 
     async fn child_counts(&self, parents: &[ChunkId]) -> Result<Vec<(ChunkId, i64)>, StoreError> {

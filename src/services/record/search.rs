@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::{Unrecorded, tape, tape::Turned, through};
 use crate::domain::{
     error::EngineError,
-    id::{ChunkId, DocumentId},
+    id::{ChunkId, DocumentId, VersionId},
     index::{Embedder, Filter, Hit, Reranker, Segment, Sparse, TermStats, VectorIndex},
 };
 
@@ -69,6 +69,15 @@ impl VectorIndex for TapedIndex {
             Turned::Cut => std::future::pending().await,
             Turned::Missing => Err(EngineError::unrecorded()),
         }
+    }
+
+    // No turn asks for these.
+    async fn versions(&self) -> Result<Vec<(DocumentId, VersionId)>, EngineError> {
+        self.0.versions().await
+    }
+
+    async fn chunks(&self, version: VersionId) -> Result<Vec<ChunkId>, EngineError> {
+        self.0.chunks(version).await
     }
 
     async fn count(&self, filter: &Filter) -> Result<u64, EngineError> {

@@ -178,8 +178,16 @@ impl TapedClock {
     }
 }
 
+#[async_trait]
 impl Clock for TapedClock {
     fn now(&self) -> Millis {
         tape().and_then(|tape| tape.at()).unwrap_or_else(|| self.0.now())
+    }
+
+    async fn sleep(&self, span: Duration) {
+        if tape().is_some_and(|tape| tape.plays()) {
+            return;
+        }
+        self.0.sleep(span).await;
     }
 }

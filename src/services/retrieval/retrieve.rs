@@ -41,6 +41,21 @@ pub(crate) struct Retrieved {
 }
 
 impl Retrieval {
+    /// Says which pages begin inside the passages: only one that begins on a page can hold the beginning of another.
+    async fn tell_pages(&self, passages: &mut [Passage]) -> Result<(), TurnError> {
+        let paged: Vec<ChunkId> =
+            passages.iter().filter(|passage| passage.page_number.is_some()).map(|passage| passage.chunk_id).collect();
+        if paged.is_empty() {
+            return Ok(());
+        }
+        for (chunk, page) in self.documents.pages_inside(&paged).await? {
+            for passage in passages.iter_mut().filter(|passage| passage.chunk_id == chunk) {
+                passage.pages.push(page.clone());
+            }
+        }
+        Ok(())
+    }
+
     /// Searches for `text` among what `access` and `filter` allow.
     pub(crate) async fn retrieve(
         &self,
@@ -109,6 +124,7 @@ impl Retrieval {
         passages.retain(|passage| passage.rerank_score.unwrap_or(passage.score) >= self.config.min_score);
         trace.post_threshold_count = Some(passages.len());
         trace.retrieval_empty = Some(passages.is_empty());
+        self.tell_pages(&mut passages).await?;
         Ok(Retrieved { passages, pool: pool.into(), stats: found.stats, degraded: found.degraded })
     }
 }
@@ -140,6 +156,7 @@ fn passage(placed: Placed, rank: usize, hit: &Scored) -> Passage {
     Passage {
         filename: placed.filename,
         page_number: chunk.page,
+        pages: Vec::new(),
         text: chunk.body,
         score: hit.score,
         rrf_rank: u32::try_from(rank + 1).unwrap_or(u32::MAX),

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, os::unix::process::ExitStatusExt, path::Path};
 
-use super::talk::{MANUALS, Talk, slow_model};
+use super::{
+    jobs::points::JOB,
+    talk::{MANUALS, Talk, slow_model},
+};
 use crate::support::{fake_openai::FakeOpenAi, home::Home, process::Server};
 
 /// What `abort` ends with: nothing is unwound, flushed or told.
@@ -58,16 +61,8 @@ const TURN: [&str; 43] = [
 /// Points that a start passes when it ends what a dead process left.
 const RECOVERY: [&str; 2] = ["recover:before", "recover:after"];
 
-/// Points of other work, those of a turn that waits in line, which this talk's turns never do (see `line`), and
-/// `write:after-commit`, which is as `write:before-commit` for a turn.
-const OTHER: [&str; 6] = [
-    "publish:before-commit",
-    "publish:after-commit",
-    "queue:told",
-    "queue:started",
-    "queue:stopping",
-    "write:after-commit",
-];
+/// Points of a turn that waits in line, which this talk's turns never do (see `line`). Those of documents are in `jobs`.
+const OTHER: [&str; 3] = ["queue:told", "queue:started", "queue:stopping"];
 
 /// Who answers.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -244,6 +239,7 @@ fn every_point_is_known() {
             }
         }
     }
-    let known: BTreeSet<String> = [&TURN[..], &RECOVERY, &OTHER].concat().into_iter().map(str::to_owned).collect();
+    let known: BTreeSet<String> =
+        [&TURN[..], &RECOVERY, &OTHER, &JOB].concat().into_iter().map(str::to_owned).collect();
     assert_eq!(named, known);
 }

@@ -3,7 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::support::app::{Answer, As, TestApp, problem};
+use crate::support::app::{Answer, As, Setup, TestApp, problem};
 
 const MANUAL: &str = "# Aurora X1\n\nThe warranty of the Aurora X1 lasts two years.\n\n保修期为两年。\n";
 
@@ -322,4 +322,36 @@ async fn who_may_read_a_collection() {
     assert_eq!(ada.get(&path).await.status, StatusCode::OK);
     let unknown = root.patch("/collections/nothing", json!({"readers": {"everyone": true}})).await;
     assert_eq!(unknown.problem(), problem(404, "not_found", &[]));
+}
+
+#[tokio::test]
+async fn a_citation_names_the_page_of_its_quote() {
+    let model = std::sync::Arc::new(askback::adapters::llm::builtin::Builtin::new(None));
+    let app = TestApp::with(Setup { model: Some(model), ..Setup::default() }).await;
+    let root = app.admin("root").await;
+    let places = [
+        "bakery", "chapel", "harbour", "library", "museum", "orchard", "stable", "theatre", "tower", "vineyard",
+        "windmill", "workshop", "quarry",
+    ];
+    let page = |(no, place): (usize, &&str)| {
+        let said = [
+            format!("The lantern of the {place} burns for {} hours.", 1_001 + no),
+            format!("The keeper of the {place} looks after it each day."),
+        ];
+        said.to_vec()
+    };
+    let file = crate::support::pdf::pdf(&places.iter().enumerate().map(page).collect::<Vec<_>>());
+    let uploaded = root.upload("lanterns.pdf", &file, None).await.json();
+    let id = uploaded["document_id"].as_str().unwrap();
+    for no in [1, 7, 13] {
+        let question = format!("For how many hours does the lantern of the {} burn?", places[no - 1]);
+        let turn = root.post("/chat", json!({"message": question})).await.json();
+        let citation = &turn["citations"][0];
+        let quote = citation["quote"].as_str().unwrap_or_else(|| panic!("{turn:#}"));
+        assert!(quote.contains(&format!("burns for {} hours", 1_000 + no)), "{turn:#}");
+        assert_eq!(citation["page"], no.to_string(), "{turn:#}");
+        let place = format!("start={}&end={}", citation["start"], citation["end"]);
+        let stands = root.get(&format!("/documents/{id}/text?version=1&{place}")).await.json();
+        assert_eq!(stands["text"], quote);
+    }
 }

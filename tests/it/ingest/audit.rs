@@ -1,11 +1,23 @@
 //! What disagrees is found and mended.
 
-use askback::{domain::knowledge::DocumentStore, services::ingest::Findings};
+use askback::{
+    domain::{
+        index::{Filter, VectorIndex},
+        knowledge::DocumentStore,
+        upkeep::Upkeep,
+    },
+    services::ingest::Findings,
+};
 
 use super::desk::{Desk, Setup, on_both_engines};
 use crate::support::store::Schema;
 
-on_both_engines!(a_sound_shelf_has_no_findings, what_disagrees_is_mended, a_document_without_its_file_is_told);
+on_both_engines!(
+    a_sound_shelf_has_no_findings,
+    what_disagrees_is_mended,
+    an_index_that_holds_other_leaves_is_told_again,
+    a_document_without_its_file_is_told,
+);
 
 const TEXT: &[u8] = b"# Lantern\n\nThe lantern burns for nine hours.\n";
 
@@ -54,6 +66,41 @@ async fn what_disagrees_is_mended(schema: Option<Schema>) {
     desk.close().await;
 }
 
+async fn an_index_that_holds_other_leaves_is_told_again(schema: Option<Schema>) {
+    let desk = open(schema).await;
+    for name in ["lantern.md", "lamp.md", "torch.md"] {
+        assert_eq!(desk.upload(name, format!("# {name}\n\nIt burns.").as_bytes()).await, None);
+    }
+    let sound = Findings { indexed: 3, stored: 3, ..Findings::default() };
+    assert_eq!(desk.ingest.audit().await.unwrap(), sound);
+    let version = desk.current("lantern.md").await;
+    let of_lantern = Filter { documents: Some(vec![version.document]), ..Filter::default() };
+    let held = desk.storage.segments(version.id).await.unwrap();
+    // One document is lost, another stands there twice, and one that was deleted is still found.
+    desk.index.delete(&of_lantern).await.unwrap();
+    let lamp = desk.current("lamp.md").await;
+    let mut old = desk.storage.segments(lamp.id).await.unwrap();
+    for segment in &mut old {
+        segment.version = version.id;
+        segment.points.clone_from(&held[0].points);
+    }
+    desk.index.upsert(old).await.unwrap();
+    let torch = desk.current("torch.md").await;
+    let gone = desk.storage.segments(torch.id).await.unwrap();
+    desk.ingest.delete("torch.md", None).await.unwrap();
+    desk.index.upsert(gone).await.unwrap();
+
+    let found = desk.ingest.audit().await.unwrap();
+    let mut names: Vec<&str> = found.misindexed.iter().map(|(document, _)| document.filename.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!((names, found.stray.as_slice()), (vec!["lamp.md", "lantern.md"], &[torch.document][..]));
+    assert_eq!((found.indexed, found.stored), (3, 2), "a count alone would not say which");
+    assert_eq!(desk.ingest.mend(&found).await.unwrap(), [], "nothing has to be read again");
+    let sound = Findings { indexed: 2, stored: 2, ..Findings::default() };
+    assert_eq!(desk.ingest.audit().await.unwrap(), sound);
+    desk.close().await;
+}
+
 async fn a_document_without_its_file_is_told(schema: Option<Schema>) {
     let desk = open(schema).await;
     assert_eq!(desk.upload("lantern.md", TEXT).await, None);
@@ -68,5 +115,8 @@ async fn a_document_without_its_file_is_told(schema: Option<Schema>) {
     let warnings: Vec<String> = document.current.unwrap().warnings.into_iter().map(|each| each.code).collect();
     assert_eq!(warnings, ["file_missing"], "once");
     assert!(desk.best("lantern burns").await.is_some(), "and it answers all the same");
+    assert_eq!(desk.upload("lantern.md", TEXT).await, None);
+    assert_eq!(desk.current("lantern.md").await.warnings, [], "the same bytes bring it back");
+    assert_eq!(desk.ingest.audit().await.unwrap().without_file, []);
     desk.close().await;
 }

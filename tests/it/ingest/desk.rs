@@ -7,7 +7,7 @@ use askback::{
         blobs::LocalBlobs,
         clock::SystemClock,
         embed::builtin::Builtin,
-        extract::{Isolated, Limits},
+        extract::{Isolated, Limits, Ocr},
         storage::{Engine, Options, Storage},
         vector::embedded::EmbeddedIndex,
     },
@@ -16,14 +16,18 @@ use askback::{
         index::{Embedder, Filter, Profile, VectorIndex},
         job::Job,
         knowledge::{DocumentStore, Placed, Submitted, Version},
-        time::Millis,
+        time::{Clock, Millis},
     },
     services::ingest::{Ingest, IngestError, Ports, WorkerConfig},
     text::terms,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::support::store::{Schema, rows, tamper};
+use crate::support::{
+    faults::{Faults, FaultyEmbedder},
+    faulty_ports::{FaultyBlobs, FaultyDocuments, FaultyExtractor},
+    store::{Schema, rows, tamper},
+};
 
 /// How long a test waits for a job before it calls it lost.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -34,6 +38,9 @@ pub(super) struct Desk {
     pub(super) index: Arc<EmbeddedIndex>,
     pub(super) ingest: Ingest,
     pub(super) user: UserId,
+    /// What the desk's own workers meet; its colleagues meet nothing.
+    pub(super) faults: Faults,
+    ports: Ports,
     folder: tempfile::TempDir,
     engine: Engine,
     tasks: TaskTracker,
@@ -45,6 +52,10 @@ pub(super) struct Setup {
     pub(super) embedder: Arc<dyn Embedder>,
     pub(super) limits: Limits,
     pub(super) program: PathBuf,
+    pub(super) ocr: Option<Ocr>,
+    pub(super) clock: Arc<dyn Clock>,
+    /// What the worker's settings are made to.
+    pub(super) config: fn(&mut WorkerConfig),
     /// Where on Postgres; else SQLite.
     pub(super) schema: Option<Schema>,
     pub(super) node: &'static str,
@@ -56,6 +67,9 @@ impl Default for Setup {
             embedder: Arc::new(Builtin::load().unwrap()),
             limits: Limits::default(),
             program: env!("CARGO_BIN_EXE_askback").into(),
+            ocr: None,
+            clock: Arc::new(SystemClock),
+            config: |_| {},
             schema: None,
             node: "node",
         }
@@ -76,7 +90,8 @@ impl Desk {
             None => Engine::Sqlite { folder: folder.path().join("data") },
             Some(schema) => Engine::Postgres { url: schema.url().into(), connections: 4 },
         };
-        let storage = Storage::open(Options { engine: engine.clone(), clock: Arc::new(SystemClock) }).await.unwrap();
+        let clock = setup.clock;
+        let storage = Storage::open(Options { engine: engine.clone(), clock: Arc::clone(&clock) }).await.unwrap();
         let index = Arc::new(EmbeddedIndex::new(setup.embedder.dims()));
         let ports = Ports {
             documents: Arc::new(storage.clone()),
@@ -85,25 +100,39 @@ impl Desk {
             blobs: Arc::new(LocalBlobs::open(&folder.path().join("blobs")).unwrap()),
             index: Arc::<EmbeddedIndex>::clone(&index),
             embedder: setup.embedder,
-            extractor: Arc::new(Isolated { program: setup.program, limits: setup.limits }),
-            clock: Arc::new(SystemClock),
+            extractor: Arc::new(Isolated { program: setup.program, limits: setup.limits, ocr: setup.ocr }),
+            clock,
         };
-        let config = WorkerConfig {
-            poll: Duration::from_millis(20),
-            backoff: Duration::from_millis(1),
-            attempts: 3,
-            ..WorkerConfig::new(format!("{}:now", setup.node))
+        let faults = Faults::default();
+        let own = Ports {
+            documents: Arc::new(FaultyDocuments { inner: Arc::clone(&ports.documents), faults: faults.clone() }),
+            blobs: Arc::new(FaultyBlobs { inner: Arc::clone(&ports.blobs), faults: faults.clone() }),
+            embedder: Arc::new(FaultyEmbedder { inner: Arc::clone(&ports.embedder), faults: faults.clone() }),
+            extractor: Arc::new(FaultyExtractor { inner: Arc::clone(&ports.extractor), faults: faults.clone() }),
+            ..ports.clone()
         };
+        let mut config = config(&format!("{}:now", setup.node));
+        (setup.config)(&mut config);
         Self {
             storage,
             index,
-            ingest: Ingest::new(ports, config),
+            ingest: Ingest::new(own, config),
             user: UserId::at(Millis(1)),
+            faults,
+            ports,
             folder,
             engine,
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }
+    }
+
+    /// Another process over the same store and index, at work.
+    pub(super) async fn colleague(&self) -> Colleague {
+        let ingest = Ingest::new(self.ports.clone(), config("colleague:now"));
+        let colleague = Colleague { ingest, tasks: TaskTracker::new(), stop: self.stop.child_token() };
+        colleague.ingest.start(&colleague.tasks, &colleague.stop).await.unwrap();
+        colleague
     }
 
     pub(super) async fn start(&self) {
@@ -126,9 +155,15 @@ impl Desk {
         self.ingest.submit(Some(self.user), collection, filename, &path).await
     }
 
+    /// As [`submit`](Self::submit), from a file of its own: several at once.
+    pub(super) async fn submit_from(&self, file: &str, filename: &str, bytes: &[u8]) -> Result<Submitted, IngestError> {
+        let path = self.folder.path().join(file);
+        std::fs::write(&path, bytes).unwrap();
+        self.ingest.submit(Some(self.user), "shelf", filename, &path).await
+    }
+
     pub(super) async fn ended(&self, submitted: &Submitted) -> Job {
-        let (Submitted::Queued { job, .. } | Submitted::Unchanged { job, .. }) = submitted;
-        self.ended_job(*job).await
+        self.ended_job(job_of(submitted)).await
     }
 
     pub(super) async fn ended_job(&self, job: JobId) -> Job {
@@ -211,9 +246,45 @@ impl Desk {
     }
 }
 
+/// Someone who works at the same documents.
+pub(super) struct Colleague {
+    ingest: Ingest,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Colleague {
+    /// The job of an upload once it has ended, as this process sees it: a worker that is stalled in its last step keeps
+    /// the other from telling.
+    pub(super) async fn ended(&self, submitted: &Submitted) -> Job {
+        self.ingest.wait(job_of(submitted), PATIENCE).await.unwrap()
+    }
+
+    pub(super) async fn leave(self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
 impl Drop for Desk {
     fn drop(&mut self) {
         self.stop.cancel();
+    }
+}
+
+/// The job of an upload.
+pub(super) fn job_of(submitted: &Submitted) -> JobId {
+    let (Submitted::Queued { job, .. } | Submitted::Unchanged { job, .. }) = submitted;
+    *job
+}
+
+fn config(owner: &str) -> WorkerConfig {
+    WorkerConfig {
+        poll: Duration::from_millis(20),
+        backoff: Duration::from_millis(1),
+        attempts: 3,
+        ..WorkerConfig::new(owner)
     }
 }
 

@@ -22,7 +22,9 @@ async fn read_by(program: PathBuf, limits: Limits, filename: &str, bytes: &[u8])
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     std::fs::write(&path, bytes).unwrap();
-    Isolated { program, limits }.extract(&path, filename).await
+    let part = Isolated { program, limits, ocr: None }.extract(&path, filename, 0).await?;
+    assert_eq!(part.next, None);
+    Ok(part.extracted)
 }
 
 #[tokio::test]
@@ -42,7 +44,7 @@ async fn time_is_limited() {
 async fn memory_is_limited() {
     let limits = Limits { memory: 200 << 20, ..Limits::default() };
     let text = "word ".repeat(30 << 20);
-    assert_eq!(read(limits, "a.txt", text.as_bytes()).await, Err(ExtractError::Memory));
+    assert_eq!(read(limits, "a.py", text.as_bytes()).await, Err(ExtractError::Memory));
 }
 
 #[tokio::test]
@@ -51,16 +53,51 @@ async fn output_is_limited() {
     assert_eq!(read(limits, "a.txt", "x".repeat(2_000).as_bytes()).await, Err(ExtractError::ArchiveLimit));
 }
 
+/// A zip of these entries.
+fn archive(entries: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in entries {
+        writer.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        writer.write_all(bytes).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
 #[tokio::test]
 async fn archives_are_limited() {
-    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    writer.start_file("word/document.xml", zip::write::SimpleFileOptions::default()).unwrap();
-    writer.write_all(&vec![b' '; 2 << 20]).unwrap();
-    let bytes = writer.finish().unwrap().into_inner();
     let limits = Limits { unpacked: 1 << 20, ..Limits::default() };
-    for name in ["a.docx", "a.xlsx", "a.pptx"] {
-        assert_eq!(read(limits, name, &bytes).await, Err(ExtractError::ArchiveLimit), "{name}");
+    let blank = vec![b' '; 2 << 20];
+    for (name, part) in [
+        ("a.docx", "word/document.xml"),
+        ("a.xlsx", "xl/workbook.xml"),
+        ("a.pptx", "ppt/presentation.xml"),
+        ("a.ods", "content.xml"),
+    ] {
+        let bomb = archive(&[(part, &blank)]);
+        assert_eq!(read(limits, name, &bomb).await, Err(ExtractError::ArchiveLimit), "{name}");
+        // Readers of archives look from the end: what stands before it hides nothing.
+        let hidden = [b"junk before it", bomb.as_slice()].concat();
+        assert_eq!(read(limits, name, &hidden).await, Err(ExtractError::ArchiveLimit), "{name}");
     }
+    let bomb = archive(&[("zeros", &vec![0; 64 << 20])]);
+    assert_eq!(read(Limits::default(), "a.docx", &bomb).await, Err(ExtractError::ArchiveLimit), "packed too tight");
+    let many: Vec<(String, &[u8])> = (0..20_001).map(|no| (no.to_string(), &b""[..])).collect();
+    let many: Vec<(&str, &[u8])> = many.iter().map(|(name, bytes)| (name.as_str(), *bytes)).collect();
+    assert_eq!(read(limits, "a.xlsx", &archive(&many)).await, Err(ExtractError::ArchiveLimit), "too many entries");
+}
+
+#[tokio::test]
+async fn an_archive_in_an_archive_stays_packed() {
+    let inner = archive(&[("zeros", &vec![0; 64 << 20])]);
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/corpus/travel-policy-2025.docx");
+    let honest = std::fs::read(path).unwrap();
+    let mut writer = zip::ZipWriter::new_append(Cursor::new(honest.clone())).unwrap();
+    writer.start_file("word/embeddings/bomb.zip", zip::write::SimpleFileOptions::default()).unwrap();
+    writer.write_all(&inner).unwrap();
+    let carrying = writer.finish().unwrap().into_inner();
+    let limits = Limits { unpacked: 8 << 20, ..Limits::default() };
+    let expected = read(limits, "a.docx", &honest).await.unwrap();
+    assert_eq!(read(limits, "a.docx", &carrying).await.unwrap().text, expected.text);
 }
 
 #[tokio::test]
@@ -78,6 +115,7 @@ async fn a_process_that_cannot_start_or_gives_up_is_no_fault_of_the_file() {
         );
     }
     let program = PathBuf::from(env!("CARGO_BIN_EXE_askback"));
-    let gone = Isolated { program, limits: Limits::default() }.extract("/nowhere/file".as_ref(), "a.txt").await;
+    let reader = Isolated { program, limits: Limits::default(), ocr: None };
+    let gone = reader.extract("/nowhere/file".as_ref(), "a.txt", 0).await;
     assert_eq!(gone, Err(ExtractError::Unavailable));
 }

@@ -1,28 +1,20 @@
 //! What happens to a document over its life: replaced, failed, taken up again, deleted.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::time::Duration;
 
 use askback::{
-    adapters::embed::builtin::Builtin,
     domain::{
-        error::{EngineError, ExtractError, StoreError},
+        error::{ExtractError, StoreError},
         id::JobId,
-        index::Embedder,
         job::{JobKind, JobQueue, JobState},
         knowledge::{DocumentStore, NewVersion, Page, Submitted},
         time::Clock,
     },
     services::ingest::IngestError,
 };
-use async_trait::async_trait;
 
 use super::desk::{Desk, Setup};
+use crate::support::faults::Fault;
 
 const OLD: &[u8] = "# Lantern\n\nThe lantern burns for nine hours.\n".as_bytes();
 const NEW: &[u8] = "# Lantern\n\nThe lantern burns for eleven hours.\n".as_bytes();
@@ -136,49 +128,15 @@ async fn a_restart_takes_up_what_was_left_half_done() {
     assert!(matches!(late, Err(StoreError::Conflict(_))), "the dead worker is fenced");
 }
 
-/// The built-in embedder behind a line that is down for the first calls.
-struct Flaky {
-    inner: Builtin,
-    down_for: AtomicUsize,
-}
-
-impl Flaky {
-    fn setup(down_for: usize) -> Setup {
-        let embedder = Self { inner: Builtin::load().unwrap(), down_for: AtomicUsize::new(down_for) };
-        Setup { embedder: Arc::new(embedder), ..Setup::default() }
-    }
-}
-
-#[async_trait]
-impl Embedder for Flaky {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-    fn dims(&self) -> usize {
-        self.inner.dims()
-    }
-    fn weight(&self) -> f32 {
-        self.inner.weight()
-    }
-    fn embeds_words(&self) -> bool {
-        self.inner.embeds_words()
-    }
-    async fn passages(&self, texts: &[String]) -> Result<Vec<Option<Vec<f32>>>, EngineError> {
-        let down = self.down_for.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        if down.is_ok() {
-            return Err(EngineError::Unavailable("the line is down".into()));
-        }
-        self.inner.passages(texts).await
-    }
-    async fn query(&self, text: &str) -> Result<Option<Vec<f32>>, EngineError> {
-        self.inner.query(text).await
-    }
-}
+/// Offers of one batch before its job is put off.
+const OFFERS: usize = 5;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_passing_failure_is_tried_again() {
-    let desk = Desk::closed(Flaky::setup(2)).await;
-    desk.start().await;
+    let desk = Desk::open().await;
+    for nth in 1..=2 * OFFERS {
+        desk.faults.at("passages", nth, Fault::Fail);
+    }
     let submitted = desk.submit("lantern.md", OLD).await.unwrap();
     let job = desk.ended(&submitted).await;
     assert_eq!((job.state, job.attempts, job.error_code), (JobState::Completed, 3, None));
@@ -187,10 +145,10 @@ async fn a_passing_failure_is_tried_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lasting_failure_is_given_up() {
-    let desk = Desk::closed(Flaky::setup(usize::MAX)).await;
-    desk.start().await;
+    let desk = Desk::open().await;
+    desk.faults.always("passages", Fault::Fail);
     assert_eq!(desk.upload("lantern.md", OLD).await.as_deref(), Some("attempts_exhausted"));
-    assert_eq!(desk.leaves().await, 0);
+    assert_eq!((desk.leaves().await, desk.faults.count("passages")), (0, 3 * OFFERS));
     let documents = desk.ingest.documents(None, None, 10).await.unwrap();
     assert_eq!(documents.iter().map(|document| document.current_no).collect::<Vec<_>>(), [None]);
 }

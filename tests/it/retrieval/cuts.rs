@@ -20,7 +20,7 @@ use askback::{
             metrics::{figures, mean},
         },
         ingest::{
-            chunk::{Shape, Size, chunks},
+            chunk::{Before, Shape, Size, chunks},
             passage_text,
         },
         retrieval::search::Search,
@@ -88,8 +88,10 @@ async fn measured(set: &Set, shape: &Shape, headings: Headings) -> (usize, f64, 
         let (text, ranges) = glued(passages, headings);
         stands.extend(passages.iter().zip(ranges).map(|(passage, range)| (passage.id.as_str(), (no, range))));
         let version = VersionId::from_uuid(Uuid::from_u128(no as u128 + 1));
-        let leaves: Vec<Chunk> =
-            chunks(version, &text, shape).into_iter().filter(|chunk| chunk.level == Level::Leaf).collect();
+        let leaves: Vec<Chunk> = chunks(version, &text, shape, &Before::default())
+            .into_iter()
+            .filter(|chunk| chunk.level == Level::Leaf)
+            .collect();
         let read: Vec<String> = leaves
             .iter()
             .map(|leaf| if headings == Headings::Unindexed { leaf.body.clone() } else { passage_text(None, leaf) })

@@ -42,6 +42,7 @@ use askback::{
         retrieval::{Judges, KnowledgeTool, Retrieval, RetrievalConfig, search::Search},
     },
 };
+use async_trait::async_trait;
 use futures::FutureExt as _;
 use reqwest::{Method, RequestBuilder, StatusCode, header::HeaderMap};
 use serde_json::{Value, json};
@@ -65,9 +66,14 @@ impl MovedClock {
     }
 }
 
+#[async_trait]
 impl Clock for MovedClock {
     fn now(&self) -> Millis {
         Millis(SystemClock.now().0 + self.0.load(Ordering::Relaxed))
+    }
+
+    async fn sleep(&self, span: Duration) {
+        SystemClock.sleep(span).await;
     }
 }
 
@@ -140,8 +146,11 @@ impl TestApp {
         let scripted = Arc::new(OpenAiChat::new(client, "scripted".into()));
         let chat_model: Arc<dyn ChatModel> = setup.model.unwrap_or(scripted);
         let embedder: Arc<dyn Embedder> = Arc::new(Builtin::load().unwrap());
-        let extractor =
-            Arc::new(Isolated { program: env!("CARGO_BIN_EXE_askback").into(), limits: ExtractLimits::default() });
+        let extractor = Arc::new(Isolated {
+            program: env!("CARGO_BIN_EXE_askback").into(),
+            limits: ExtractLimits::default(),
+            ocr: None,
+        });
         let index: Arc<dyn VectorIndex> = Arc::new(EmbeddedIndex::new(embedder.dims()));
         let retrieval = Arc::new(Retrieval {
             search: Search::new(index.clone(), embedder.clone()),

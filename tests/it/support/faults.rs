@@ -29,8 +29,29 @@ pub enum Fault {
     Fail,
     /// It is carried out, and fails as unavailable all the same: a commit whose answer was lost.
     Lose,
+    /// It is refused for a while: how long, if it is said (embedders).
+    SlowDown(Option<Duration>),
     /// It says here that it was reached, and is carried out when the test lets it go.
     Hold { reached: Arc<Notify>, go: Arc<Notify> },
+}
+
+/// The test's end of a [`Fault::Hold`].
+#[derive(Debug, Clone, Default)]
+pub struct Held {
+    reached: Arc<Notify>,
+    go: Arc<Notify>,
+}
+
+impl Held {
+    /// Returns once the call was reached.
+    pub async fn reached(&self) {
+        self.reached.notified().await;
+    }
+
+    /// Lets it be carried out.
+    pub fn let_go(&self) {
+        self.go.notify_one();
+    }
 }
 
 /// Which calls of which operation meet which fault. Clones share it.
@@ -50,6 +71,13 @@ impl Faults {
         let mut state = self.0.lock().unwrap();
         let done = state.counts.get(op).copied().unwrap_or(0);
         state.planned.insert((op, done + nth), fault);
+    }
+
+    /// The `nth` call of `op` from here on waits until it is let go.
+    pub fn hold(&self, op: &'static str, nth: usize) -> Held {
+        let held = Held::default();
+        self.at(op, nth, Fault::Hold { reached: Arc::clone(&held.reached), go: Arc::clone(&held.go) });
+        held
     }
 
     /// Every call of `op` meets `fault`, until [`heal`](Self::heal).
@@ -73,11 +101,11 @@ impl Faults {
     }
 
     /// Gives whether the call fails.
-    async fn meet(&self, op: &'static str) -> bool {
+    pub(super) async fn meet(&self, op: &'static str) -> bool {
         !matches!(self.happens(op).await, Outcome::AsEver)
     }
 
-    async fn happens(&self, op: &'static str) -> Outcome {
+    pub(super) async fn happens(&self, op: &'static str) -> Outcome {
         let fault = {
             let mut state = self.0.lock().unwrap();
             let count = state.counts.entry(op).or_default();
@@ -89,6 +117,7 @@ impl Faults {
             None => Outcome::AsEver,
             Some(Fault::Fail) => Outcome::Failed,
             Some(Fault::Lose) => Outcome::Lost,
+            Some(Fault::SlowDown(named)) => Outcome::SlowDown(named),
             Some(Fault::Hold { reached, go }) => {
                 reached.notify_one();
                 go.notified().await;
@@ -97,18 +126,18 @@ impl Faults {
         }
     }
 
-    async fn store(&self, op: &'static str) -> Result<(), StoreError> {
+    pub(super) async fn store(&self, op: &'static str) -> Result<(), StoreError> {
         if self.meet(op).await { Err(unavailable()) } else { Ok(()) }
     }
 
     /// A write, which can also be carried out without its caller learning of it.
-    async fn write<T, E: From<StoreError>>(
+    pub(super) async fn write<T, E: From<StoreError>>(
         &self,
         op: &'static str,
         carry_out: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let outcome = self.happens(op).await;
-        if let Outcome::Failed = outcome {
+        if let Outcome::Failed | Outcome::SlowDown(_) = outcome {
             return Err(unavailable().into());
         }
         let value = carry_out.await?;
@@ -117,10 +146,11 @@ impl Faults {
 }
 
 /// What a call comes to.
-enum Outcome {
+pub(super) enum Outcome {
     AsEver,
     Failed,
     Lost,
+    SlowDown(Option<Duration>),
 }
 
 fn unavailable() -> StoreError {
@@ -152,13 +182,13 @@ impl<M: ChatModel> ChatModel for FaultyModel<M> {
 }
 
 /// An embedder with faults at `passages` and `query`.
-pub struct FaultyEmbedder<E> {
-    pub inner: E,
+pub struct FaultyEmbedder {
+    pub inner: Arc<dyn Embedder>,
     pub faults: Faults,
 }
 
 #[async_trait]
-impl<E: Embedder> Embedder for FaultyEmbedder<E> {
+impl Embedder for FaultyEmbedder {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -176,8 +206,10 @@ impl<E: Embedder> Embedder for FaultyEmbedder<E> {
     }
 
     async fn passages(&self, texts: &[String]) -> Result<Vec<Option<Vec<f32>>>, EngineError> {
-        if self.faults.meet("passages").await {
-            return Err(EngineError::Unavailable("planned fault".into()));
+        match self.faults.happens("passages").await {
+            Outcome::AsEver => {}
+            Outcome::Failed | Outcome::Lost => return Err(EngineError::Unavailable("planned fault".into())),
+            Outcome::SlowDown(retry_after) => return Err(EngineError::RateLimited { retry_after }),
         }
         self.inner.passages(texts).await
     }

@@ -168,6 +168,7 @@ pub fn passage(n: u32, text: &str) -> Passage {
     Passage {
         filename: format!("file{n}.md"),
         page_number: None,
+        pages: Vec::new(),
         text: text.into(),
         score: 1.0,
         rrf_rank: n,

@@ -1,10 +1,11 @@
 //! Where a real process keeps its data: a folder of its own, and on Postgres a schema too. It outlives the process.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, ExitStatus},
 };
 
+use askback::adapters::storage::Engine;
 use tempfile::TempDir;
 
 use super::{process::Server, store::Schema};
@@ -34,6 +35,21 @@ impl Home {
     /// The working folder of the processes.
     pub fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Where its SQL is.
+    pub fn engine(&self) -> Engine {
+        match &self.schema {
+            None => Engine::Sqlite { folder: self.path().join("var") },
+            Some(schema) => Engine::Postgres { url: schema.url().into(), connections: 2 },
+        }
+    }
+
+    /// The files of its blob store, half-written ones too.
+    pub fn blobs(&self) -> Vec<PathBuf> {
+        let entries =
+            |folder: &Path| std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("it").path());
+        entries(&self.path().join("var/blobs")).flat_map(|group| entries(&group).collect::<Vec<_>>()).collect()
     }
 
     /// The environment that leads to the data.

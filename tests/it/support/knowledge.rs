@@ -12,7 +12,7 @@ use askback::{
     },
     domain::{
         error::{EngineError, ExtractError},
-        extract::{Extracted, Extractor, FileType},
+        extract::{Extractor, FileType, Part},
         index::{Embedder, VectorIndex},
         job::JobState,
         knowledge::Submitted,
@@ -42,8 +42,8 @@ impl Extractor for InProcess {
         file_type(filename)
     }
 
-    async fn extract(&self, path: &Path, filename: &str) -> Result<Extracted, ExtractError> {
-        read(&std::fs::read(path).unwrap(), filename, 1 << 30)
+    async fn extract(&self, path: &Path, filename: &str, _: u64) -> Result<Part, ExtractError> {
+        read(&std::fs::read(path).unwrap(), filename, 1 << 30).map(Part::from)
     }
 }
 
@@ -92,7 +92,7 @@ pub async fn library(
     faults: &Faults,
 ) -> Arc<Retrieval> {
     let embedder: Arc<dyn Embedder> =
-        Arc::new(FaultyEmbedder { inner: Builtin::load().unwrap(), faults: faults.clone() });
+        Arc::new(FaultyEmbedder { inner: Arc::new(Builtin::load().unwrap()), faults: faults.clone() });
     let index = Arc::new(EmbeddedIndex::new(embedder.dims()));
     let library = retrieval(store, clock, index, embedder);
     shelve(store, &library, folder, files).await;

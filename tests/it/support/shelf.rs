@@ -14,7 +14,7 @@ use askback::{
     domain::{
         error::ExtractError,
         event::Silent,
-        extract::{Extracted, Extractor, FileType},
+        extract::{Extractor, FileType, Part},
         hitl::{Answer, Choice, Record},
         id::{DocumentId, UserId},
         index::Embedder,
@@ -48,9 +48,9 @@ impl Extractor for Here {
         extract::file_type(filename)
     }
 
-    async fn extract(&self, file: &Path, filename: &str) -> Result<Extracted, ExtractError> {
+    async fn extract(&self, file: &Path, filename: &str, _: u64) -> Result<Part, ExtractError> {
         let bytes = std::fs::read(file).unwrap();
-        extract::read(&bytes, filename, 1 << 30)
+        extract::read(&bytes, filename, 1 << 30).map(Part::from)
     }
 }
 
@@ -81,7 +81,7 @@ impl Shelf {
         let storage = Storage::open(Options { engine, clock: Arc::new(SystemClock) }).await.unwrap();
         let faults = Faults::default();
         let embedder: Arc<dyn Embedder> =
-            Arc::new(FaultyEmbedder { inner: Builtin::load().unwrap(), faults: faults.clone() });
+            Arc::new(FaultyEmbedder { inner: Arc::new(Builtin::load().unwrap()), faults: faults.clone() });
         let index = Arc::new(EmbeddedIndex::new(embedder.dims()));
         let documents: Arc<dyn DocumentStore> = Arc::new(storage.clone());
         let ports = Ports {

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicI64, Ordering},
     },
     time::Duration,
@@ -15,25 +15,40 @@ use askback::{
         time::{Clock, Millis},
     },
 };
+use async_trait::async_trait;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 
-/// A clock that stands still until a test moves it.
-pub(crate) struct TestClock(AtomicI64);
+/// A clock that stands still until a test moves it, or someone waits: then the span has passed at once.
+pub(crate) struct TestClock {
+    now: AtomicI64,
+    waits: Mutex<Vec<Duration>>,
+}
 
 impl TestClock {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self(AtomicI64::new(1_767_225_600_000)))
+        Arc::new(Self { now: AtomicI64::new(1_767_225_600_000), waits: Mutex::default() })
     }
 
     pub(crate) fn forward(&self, span: Duration) {
-        self.0.fetch_add(i64::try_from(span.as_millis()).unwrap(), Ordering::SeqCst);
+        self.now.fetch_add(i64::try_from(span.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+
+    /// The spans that were waited for, in order.
+    pub(crate) fn waits(&self) -> Vec<Duration> {
+        self.waits.lock().unwrap().clone()
     }
 }
 
+#[async_trait]
 impl Clock for TestClock {
     fn now(&self) -> Millis {
-        Millis(self.0.load(Ordering::SeqCst))
+        Millis(self.now.load(Ordering::SeqCst))
+    }
+
+    async fn sleep(&self, span: Duration) {
+        self.waits.lock().unwrap().push(span);
+        self.forward(span);
     }
 }
 

@@ -5,6 +5,7 @@ mod collections;
 mod passages;
 mod publish;
 mod rows;
+mod sound;
 mod stage;
 mod submit;
 mod upkeep;
@@ -16,6 +17,7 @@ use self::rows::SegmentRow;
 use super::{Storage, sql::Sql, writer::Kind};
 use crate::domain::{
     error::StoreError,
+    extract::PageMark,
     id::{ChunkId, CollectionId, DocumentId, UserId, VersionId},
     index::Segment,
     job::{Fence, JobReport},
@@ -150,7 +152,7 @@ impl DocumentStore for Storage {
         let (version, no) = after.unwrap_or((VersionId::from_uuid(uuid::Uuid::nil()), -1));
         let query = Sql::new(rows::CURRENT_SEGMENTS).bind(version).bind(no).bind(limit);
         let rows = query.all::<SegmentRow>(&mut self.read().await?).await?;
-        rows.into_iter().map(SegmentRow::segment).collect()
+        Ok(rows.into_iter().map(SegmentRow::whole_or_empty).collect())
     }
 
     async fn hydrate(&self, access: &Access, ids: &[ChunkId]) -> Result<Vec<Placed>, StoreError> {
@@ -159,6 +161,10 @@ impl DocumentStore for Storage {
 
     async fn children(&self, access: &Access, parent: ChunkId) -> Result<Vec<Placed>, StoreError> {
         passages::children(&mut self.read().await?, access, parent).await
+    }
+
+    async fn pages_inside(&self, chunks: &[ChunkId]) -> Result<Vec<(ChunkId, PageMark)>, StoreError> {
+        passages::pages_inside(&mut self.read().await?, chunks).await
     }
 
     async fn child_counts(&self, parents: &[ChunkId]) -> Result<Vec<(ChunkId, i64)>, StoreError> {

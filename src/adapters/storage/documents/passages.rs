@@ -7,6 +7,7 @@ use sqlx::{FromRow, types::Json};
 use super::super::sql::{Sql, Tx, unreadable, unsigned};
 use crate::domain::{
     error::StoreError,
+    extract::PageMark,
     id::{ChunkId, CollectionId, DocumentId, VersionId},
     knowledge::{Access, Chunk, Facets, Level, Placed},
 };
@@ -80,6 +81,29 @@ pub(super) async fn hydrate(tx: &mut Tx, access: &Access, ids: &[ChunkId]) -> Re
     let rows = query.all::<PlacedRow>(tx).await?;
     let mut found: HashMap<ChunkId, PlacedRow> = rows.into_iter().map(|row| (row.id, row)).collect();
     ids.iter().filter_map(|id| found.remove(id)).map(PlacedRow::placed).collect()
+}
+
+#[derive(FromRow)]
+struct MarkRow {
+    id: ChunkId,
+    label: String,
+    char_start: i64,
+}
+
+const PAGES_INSIDE: &str = "
+select c.id, p.label, p.char_start
+from chunks c join pages p on p.version_id = c.version_id and p.char_start > c.char_start and p.char_start < c.char_end
+where c.id in (select value from json_each($1)) and p.label is not null order by p.no";
+
+const PAGES_INSIDE_POSTGRES: &str = "
+select c.id, p.label, p.char_start
+from chunks c join pages p on p.version_id = c.version_id and p.char_start > c.char_start and p.char_start < c.char_end
+where c.id in (select jsonb_array_elements_text($1)) and p.label is not null order by p.no";
+
+pub(super) async fn pages_inside(tx: &mut Tx, chunks: &[ChunkId]) -> Result<Vec<(ChunkId, PageMark)>, StoreError> {
+    let rows = Sql::each(PAGES_INSIDE, PAGES_INSIDE_POSTGRES).json(chunks).all::<MarkRow>(tx).await?;
+    let place = |row: MarkRow| unsigned(row.char_start).map(|start| (row.id, PageMark { label: row.label, start }));
+    rows.into_iter().map(place).collect()
 }
 
 const CHILDREN: &str = "

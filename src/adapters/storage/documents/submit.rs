@@ -19,7 +19,8 @@ use crate::domain::{
 
 pub(super) async fn submit(tx: &mut Tx, upload: Upload) -> Result<Submitted, StoreError> {
     let document = lock_document(tx, &upload).await?;
-    if let Some(version) = unchanged(tx, document.id, &upload.blob).await? {
+    if let Some(mut version) = unchanged(tx, document.id, &upload.blob).await? {
+        found_again(tx, &mut version).await?;
         jobs::add(tx, done_already(&upload, document.id, &version)).await?;
         return Ok(Submitted::Unchanged { job: upload.job, document: document.id, version: Box::new(version) });
     }
@@ -93,6 +94,18 @@ where v.document_id = $1 and v.state = 'current' and v.blob_sha256 = $2
 async fn unchanged(tx: &mut Tx, document: DocumentId, blob: &str) -> Result<Option<Version>, StoreError> {
     let row = Sql::new(UNCHANGED).bind(document).bind(blob).maybe::<VersionRow>(tx).await?;
     Ok(row.map(Version::from))
+}
+
+const SET_WARNINGS: &str = "update versions set warnings = $2 where id = $1";
+
+/// The file was gone, and this upload has brought it back.
+async fn found_again(tx: &mut Tx, version: &mut Version) -> Result<(), StoreError> {
+    let before = version.warnings.len();
+    version.warnings.retain(|warning| warning.code != Warning::FILE_MISSING);
+    if version.warnings.len() < before {
+        Sql::new(SET_WARNINGS).bind(version.id).json(&version.warnings).run(tx).await?;
+    }
+    Ok(())
 }
 
 fn done_already(upload: &Upload, document: DocumentId, version: &Version) -> NewJob {

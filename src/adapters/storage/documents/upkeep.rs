@@ -12,11 +12,11 @@ use super::{
     },
     changes,
     publish::{REMOVE_CHUNKS, REMOVE_SEGMENTS, purge_staged, remove_rows},
-    rows::{self, SegmentRow},
+    rows, sound,
 };
 use crate::domain::{
     error::StoreError,
-    id::{DocumentId, JobId, VersionId},
+    id::{ChunkId, DocumentId, JobId, VersionId},
     index::Segment,
     job::{JobKind, JobReport, JobState},
     knowledge::{VersionState, Warning},
@@ -35,6 +35,15 @@ impl Upkeep for Storage {
     async fn forget_blob(&self, sha256: &str) -> Result<(), StoreError> {
         let sha256 = sha256.to_owned();
         self.write(Kind::OTHER, move |tx| Box::pin(async move { forget(tx, &sha256).await })).await
+    }
+
+    async fn expire(&self, before: Millis, limit: i64) -> Result<usize, StoreError> {
+        // The search reads all replaced versions: not while the writer waits.
+        let uncited = Sql::new(UNCITED).bind(before).bind(limit).all(&mut self.read().await?).await?;
+        if uncited.is_empty() {
+            return Ok(0);
+        }
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { expire(tx, uncited).await })).await
     }
 
     async fn known_blobs(&self, sha256s: &[String]) -> Result<Vec<String>, StoreError> {
@@ -64,9 +73,21 @@ impl Upkeep for Storage {
         self.write(Kind::OTHER, move |tx| Box::pin(async move { clear(tx, version).await })).await
     }
 
-    async fn unsound(&self, limit: i64) -> Result<Vec<Damaged>, StoreError> {
-        let rows = Sql::new(UNSOUND).bind(limit).all::<DamagedRow>(&mut self.read().await?).await?;
-        Ok(rows.into_iter().map(Damaged::from).collect())
+    async fn current(&self, after: Option<DocumentId>, limit: i64) -> Result<Vec<(Damaged, VersionId)>, StoreError> {
+        let after = after.unwrap_or(DocumentId::from_uuid(uuid::Uuid::nil()));
+        let rows = Sql::new(CURRENT_OF).bind(after).bind(limit).all::<CurrentRow>(&mut self.read().await?).await?;
+        Ok(rows.into_iter().map(|row| (row.document.into(), row.version_id)).collect())
+    }
+
+    async fn leaves(&self, version: VersionId) -> Result<Option<Vec<ChunkId>>, StoreError> {
+        sound::leaves(&mut self.read().await?, version).await
+    }
+
+    async fn segments(&self, version: VersionId) -> Result<Vec<Segment>, StoreError> {
+        let mut segments = Vec::new();
+        rows::segments(&mut self.read().await?, version, |segment| segment.map(|segment| segments.push(segment)))
+            .await?;
+        Ok(segments)
     }
 
     async fn last_change(&self) -> Result<i64, StoreError> {
@@ -75,11 +96,6 @@ impl Upkeep for Storage {
 
     async fn changes(&self, after: i64, limit: i64) -> Result<Vec<(i64, DocumentId)>, StoreError> {
         changes::since(&mut self.read().await?, after, limit).await
-    }
-
-    async fn segments(&self, version: VersionId) -> Result<Vec<Segment>, StoreError> {
-        let rows = Sql::new(rows::SEGMENTS_OF).bind(version).all::<SegmentRow>(&mut self.read().await?).await?;
-        rows.into_iter().map(|row| row.segment().map(|(_, _, segment)| segment)).collect()
     }
 
     async fn read_again(
@@ -138,6 +154,32 @@ async fn mark(tx: &mut Tx, unused: Vec<(String,)>, limit: i64) -> Result<Vec<Str
     }
     Sql::new(REVIVE).run(tx).await?;
     Ok(firsts(Sql::new(DYING).bind(limit).all(tx).await?))
+}
+
+// The job that made the current version, or one that found it unchanged, has ended by then.
+const UNCITED: &str = "
+select v.id from versions v
+where v.state = 'retired'
+  and not exists (select 1 from citations c where c.document_id = v.document_id and c.version_no = v.no)
+  and exists (select 1 from versions n join jobs j on j.version_id = n.id
+              where n.document_id = v.document_id and n.state = 'current' and n.no > v.no and j.state = 'completed'
+                and j.updated_at < $1)
+limit $2";
+
+const EXPIRE: &str = "
+update versions set state = 'purged'
+where id = $1 and state = 'retired'
+  and not exists (select 1 from citations c where c.document_id = versions.document_id and c.version_no = versions.no)";
+
+async fn expire(tx: &mut Tx, uncited: Vec<(VersionId,)>) -> Result<usize, StoreError> {
+    let mut expired = 0;
+    for (version,) in uncited {
+        if Sql::new(EXPIRE).bind(version).run(tx).await? == 1 {
+            remove_rows(tx, version).await?;
+            expired += 1;
+        }
+    }
+    Ok(expired)
 }
 
 const FORGET_VERSIONS: &str = "
@@ -207,15 +249,18 @@ async fn clear(tx: &mut Tx, version: VersionId) -> Result<(), StoreError> {
     }
 }
 
-const UNSOUND: &str = "
-select d.id, d.filename, c.name as collection_name
+#[derive(FromRow)]
+struct CurrentRow {
+    #[sqlx(flatten)]
+    document: DamagedRow,
+    version_id: VersionId,
+}
+
+const CURRENT_OF: &str = "
+select d.id, d.filename, c.name as collection_name, v.id as version_id
 from versions v join documents d on d.id = v.document_id join collections c on c.id = d.collection_id
-where v.state = 'current' and d.deleted_at is null
-  and ((select count(*) from chunks k where k.version_id = v.id and k.level = 3) <> v.chunk_count
-       or (select coalesce(sum(s.leaves), 0) from segments s
-           where s.version_id = v.id and s.profile_id = (select p.id from profiles p where p.state = 'current'))
-          <> v.chunk_count)
-order by d.id limit $1";
+where v.state = 'current' and d.deleted_at is null and d.id > $1
+order by d.id limit $2";
 
 const NEXT_NO: &str = "
 update documents set last_no = last_no + 1 where id = $1 and deleted_at is null returning last_no, filename";

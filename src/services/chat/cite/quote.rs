@@ -61,13 +61,19 @@ fn citation(marker: u32, claim: &str, passage: &Passage) -> Citation {
         document_id: passage.document_id,
         version: passage.version,
         filename: passage.filename.clone(),
-        page: passage.page_number.clone(),
+        page: page(passage, start),
         start,
         end: start + chars(quote),
         quote: quote.to_owned(),
         quote_sha256: hex::encode(Sha256::digest(quote.as_bytes())),
         removed: false,
     }
+}
+
+/// The page on which the character at `start` stands.
+fn page(passage: &Passage, start: i64) -> Option<String> {
+    let begun = passage.pages.iter().rfind(|page| i64::try_from(page.start).is_ok_and(|begin| begin <= start));
+    begun.map(|page| page.label.clone()).or_else(|| passage.page_number.clone())
 }
 
 fn chars(text: &str) -> i64 {
@@ -173,7 +179,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::evidence::fixture;
+    use crate::domain::{evidence::fixture, extract::PageMark};
 
     /// A passage that begins at character `start` of its version's text.
     fn passage(start: i64, text: &str) -> Passage {
@@ -188,6 +194,17 @@ mod tests {
 
     fn quotes(text: &str, passages: &[Passage]) -> Vec<(u32, String)> {
         citations(text, passages).into_iter().map(|citation| (citation.marker, citation.quote)).collect()
+    }
+
+    #[test]
+    fn a_quote_is_on_the_page_where_it_begins() {
+        let pages = [("iii", 130), ("iv", 160)].map(|(label, start)| PageMark { label: label.into(), start });
+        let text = "The case is made of steel.\n\nThe warranty lasts 24 months.\n\nThe battery lasts 12 hours.";
+        let manual = Passage { pages: pages.into(), ..passage(102, text) };
+        let page = |claim: &str| citations(claim, std::slice::from_ref(&manual)).remove(0).page.unwrap();
+        assert_eq!(page("The case is made of steel [1]."), "2");
+        assert_eq!(page("The warranty lasts 24 months [1]."), "iii");
+        assert_eq!(page("The battery lasts 12 hours [1]."), "iv");
     }
 
     #[test]
@@ -264,6 +281,18 @@ mod tests {
         assert_eq!((found[0].start, found[0].end), (5, 605));
         let found = citations("x [1]", &[passage(9, "")]);
         assert_eq!((found[0].start, found[0].end, found[0].quote.as_str()), (9, 9, ""));
+    }
+
+    #[test]
+    fn a_quote_is_cut_at_any_length_of_wide_characters() {
+        for letter in ["长", "𠀀", "👩\u{200d}👧", "e\u{301}"] {
+            for count in (1..=3).chain(195..=205).chain(296..=304).chain(595..=605) {
+                let text = letter.repeat(count);
+                let quote = citations(&format!("{letter}[1]"), &[passage(0, &text)]).remove(0);
+                assert!(text.starts_with(&quote.quote) && quote.end == chars(&quote.quote), "{letter} × {count}");
+                assert!(quote.quote.len().is_multiple_of(letter.len()), "no letter is torn apart");
+            }
+        }
     }
 
     proptest! {

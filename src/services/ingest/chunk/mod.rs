@@ -49,17 +49,52 @@ impl Default for Shape {
     }
 }
 
-/// The chunks of a version, level 1 first, each level in the order of the text. Deterministic. Every character that is
+/// How much of a version stands before a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Before {
+    /// Characters of its text.
+    pub chars: usize,
+    /// Chunks of level 1.
+    pub sections: usize,
+    /// Chunks of level 2.
+    pub blocks: usize,
+    /// Chunks of level 3.
+    pub leaves: usize,
+}
+
+impl Before {
+    const fn of(&self, level: Level) -> usize {
+        match level {
+            Level::Section => self.sections,
+            Level::Block => self.blocks,
+            Level::Leaf => self.leaves,
+        }
+    }
+
+    /// Counts a part: its chunks, and the characters of its text.
+    pub fn add(&mut self, chunks: &[Chunk], chars: usize) {
+        self.chars += chars;
+        for chunk in chunks {
+            match chunk.level {
+                Level::Section => self.sections += 1,
+                Level::Block => self.blocks += 1,
+                Level::Leaf => self.leaves += 1,
+            }
+        }
+    }
+}
+
+/// The chunks of a version, or of a part of it that stands behind so much. Level 1 first, each level in the order of the text. Deterministic. Every character that is
 /// not white space lies in a leaf, every leaf in its parent, and no leaf reaches over the border of a top-level section.
 #[must_use]
-pub fn chunks(version: VersionId, extracted: &Extracted, shape: &Shape) -> Vec<Chunk> {
+pub fn chunks(version: VersionId, extracted: &Extracted, shape: &Shape, before: &Before) -> Vec<Chunk> {
     let source = Source::new(&extracted.text);
     let outline = Outline::read(extracted);
     let atoms = atoms::split(&source, extracted, &outline, shape);
     let leaves = pack::leaves(&atoms, &outline, &shape.leaf);
     let blocks = pack::group(&leaves, &atoms, &outline, &shape.block);
     let sections = pack::group(&blocks, &atoms, &outline, &shape.section);
-    let writer = Writer { version, source: &source, extracted, outline: &outline, atoms: &atoms };
+    let writer = Writer { version, before, source: &source, extracted, outline: &outline, atoms: &atoms };
     let mut chunks = Vec::new();
     writer.write(Level::Section, &sections, None, &shape.section, &mut chunks);
     writer.write(Level::Block, &blocks, Some((Level::Section, &sections)), &shape.block, &mut chunks);
@@ -69,6 +104,7 @@ pub fn chunks(version: VersionId, extracted: &Extracted, shape: &Shape) -> Vec<C
 
 struct Writer<'a> {
     version: VersionId,
+    before: &'a Before,
     source: &'a Source<'a>,
     extracted: &'a Extracted,
     outline: &'a Outline,
@@ -99,11 +135,11 @@ impl Writer<'_> {
                 id: self.id(level, no),
                 version: self.version,
                 level,
-                no: number(no),
+                no: number(self.before.of(level) + no),
                 parent: above,
                 page: self.page(start),
-                start: number(start),
-                end: number(end),
+                start: number(self.before.chars + start),
+                end: number(self.before.chars + end),
                 section: self.outline.common_path(&self.atoms[range.clone()]),
                 header: self.header(range),
                 body: self.source.slice(start..end).to_owned(),
@@ -112,7 +148,7 @@ impl Writer<'_> {
     }
 
     fn id(&self, level: Level, no: usize) -> ChunkId {
-        Id::derived(self.version, &format!("{}/{no}", u8::from(level)))
+        Id::derived(self.version, &format!("{}/{}", u8::from(level), self.before.of(level) + no))
     }
 
     fn page(&self, start: usize) -> Option<String> {

@@ -25,7 +25,7 @@ fn version() -> VersionId {
 }
 
 fn cut(extracted: &Extracted) -> Vec<Chunk> {
-    chunks(version(), extracted, &Shape::default())
+    chunks(version(), extracted, &Shape::default(), &Before::default())
 }
 
 fn leaves(extracted: &Extracted) -> Vec<Chunk> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use askback::domain::{
     error::StoreError,
+    extract::PageMark,
     id::{ChunkId, CollectionId, DocumentId, UserId, VersionId},
     index::{Point, Quantized, Segment, Sparse},
     job::{Fence, JobFailure, JobQueue, JobReport, JobState},
@@ -214,6 +215,8 @@ async fn an_upload_becomes_visible_when_it_is_whole(test: &mut TestStore) {
     };
     let hydrated = test.store.hydrate(&access, &[right, test.id(), left]).await.unwrap();
     assert_eq!((hydrated.len(), &hydrated[0], hydrated[1].chunk.id), (2, &placed, left), "in the order asked for");
+    let second = PageMark { label: "1".into(), start: 8 };
+    assert_eq!(test.store.pages_inside(&[left, section, right]).await, Ok(vec![(section, second)]));
     assert_eq!(bodies(test.store.children(&access, section).await.unwrap()), ["Two year", "s. 两年保修。"]);
     assert_eq!(test.store.child_counts(&[left, section]).await, Ok(vec![(left, 0), (section, 2)]));
     assert_eq!(test.store.current_segments(None, 9).await, Ok(vec![(upload.version, 0, segment)]));

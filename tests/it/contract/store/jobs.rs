@@ -26,6 +26,7 @@ on_both_engines!(
     a_stalled_worker_is_fenced_before_anyone_else_comes,
     a_job_is_cancelled_at_every_stage,
     a_failed_job_is_tried_again,
+    every_failure_of_a_job_is_told,
 );
 
 async fn queue(test: &TestStore, name: &str) -> JobId {
@@ -231,6 +232,25 @@ async fn a_job_is_cancelled_at_every_stage(test: &mut TestStore) {
     test.store.enqueue_delete(deletion, eva, document, "a", test.now()).await.unwrap();
     assert_eq!(test.store.cancel(deletion, test.now()).await, Err(StoreError::NotFound));
     assert_eq!(test.store.cancel(test.id(), test.now()).await, Err(StoreError::NotFound));
+}
+
+async fn every_failure_of_a_job_is_told(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let upload = Upload { user: Some(eva), ..upload(test, "a.pdf", "v1") };
+    test.store.submit(&upload).await.unwrap();
+    let mut told = Vec::new();
+    for message in ["first", "second"] {
+        let (_, fence) = claim(test).await.unwrap();
+        let failure = JobFailure::Final { code: "malformed".into(), message: message.into() };
+        test.store.fail(fence, &failure, &JobReport::default(), test.now()).await.unwrap();
+        let untold = test.store.untold(eva, test.id(), 10).await.unwrap();
+        let [event] = &untold[..] else { panic!("{untold:?}") };
+        assert_eq!((event.kind.as_str(), event.detail.as_deref()), ("job_failed", Some(message)));
+        told.push(event.id);
+        test.clock.forward(LEASE);
+        assert!(matches!(test.store.retry(upload.job, test.now()).await, Ok(Retried::Queued(_))));
+    }
+    assert_ne!(told[0], told[1], "a turn that tells of the first does not tell of the second");
 }
 
 async fn a_failed_job_is_tried_again(test: &mut TestStore) {

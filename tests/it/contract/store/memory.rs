@@ -22,6 +22,7 @@ on_both_engines!(
     an_event_is_added_once,
     an_event_of_a_session_is_told_there,
     events_are_listed_for_their_user,
+    what_happens_again_is_told_again,
 );
 
 async fn a_note_gives_way_to_one_that_was_made_from_it(test: &mut TestStore) {
@@ -122,4 +123,25 @@ async fn events_are_listed_for_their_user(test: &mut TestStore) {
     let place = (untold.event.created_at, untold.event.id);
     assert_eq!(test.store.events(eva, false, None, 1).await, Ok(vec![untold]));
     assert_eq!(test.store.events(eva, false, Some(place), 1).await, Ok(vec![told]));
+}
+
+async fn what_happens_again_is_told_again(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let first = event(test, eva, "a");
+    test.store.add_event(&first).await.unwrap();
+    let turn = begin(test, eva, says("one")).await;
+    let session = turn.accepted.session.id;
+    test.clock.forward(Duration::from_secs(1));
+    let again = BackgroundEvent { title: "again".into(), ..event(test, eva, "a") };
+    test.store.add_event(&again).await.unwrap();
+    test.store.finish(&Finish { told: vec![first.id], ..turn.end(RunStatus::Completed, "…") }).await.unwrap();
+    assert_eq!(
+        test.store.untold(eva, session, 10).await,
+        Ok(vec![again.clone()]),
+        "the turn told of the first time only"
+    );
+    test.store.add_event(&first).await.unwrap();
+    let next = begin(test, eva, says("two")).await;
+    test.store.finish(&Finish { told: vec![again.id], ..next.end(RunStatus::Completed, "…") }).await.unwrap();
+    assert_eq!(test.store.untold(eva, session, 10).await, Ok(Vec::new()), "what is late and older is no news");
 }

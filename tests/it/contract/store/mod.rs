@@ -9,6 +9,7 @@ mod memory;
 mod opening;
 mod questions;
 mod turns;
+mod upkeep;
 mod users;
 mod writer;
 
