@@ -174,6 +174,7 @@ impl Shelf {
             filters: vec![choice.filter.clone()],
             except_documents: Vec::new(),
             words: choice.label.clone(),
+            none: false,
         };
         let record = Record {
             v: Record::VERSION,
