@@ -148,6 +148,10 @@ pub struct Guidance {
     /// Parts of the question that no passage answers: say so of each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<String>,
+    /// What the user chose inside a document (rows, sections, periods), one group for each question that was asked back: all
+    /// values of a group are meant, and nothing beside them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub chosen: Vec<Vec<String>>,
 }
 
 /// The passages that speak for one value of a facet.

@@ -8,6 +8,7 @@
 //! Contradiction: the sources differ; give each with its source and say that they differ
 //! Per value: Aurora X1 [1][3] | Borealis Z9 [2]
 //! Not in the documents: how much does it weigh
+//! Chosen: Basic | Premium
 //!
 //! [1] aurora.md (Page 2):
 //! Section: Warranty > Duration
@@ -33,6 +34,7 @@ const EDITION: &str = "Edition in force: ";
 const CONTRADICTION: &str = "Contradiction: ";
 const PER_VALUE: &str = "Per value: ";
 const UNANSWERED: &str = "Not in the documents: ";
+const CHOSEN: &str = "Chosen: ";
 const SECTION: &str = "Section: ";
 const ABOUT: &str = "About: ";
 const HEADER: &str = "Table header: ";
@@ -97,6 +99,11 @@ pub fn render_evidence(evidence: &Evidence) -> String {
     }
     for part in &guidance.unanswered {
         push_line(&mut out, UNANSWERED, part);
+    }
+    for group in &guidance.chosen {
+        // As in values: the separator is kept out.
+        let values: Vec<String> = group.iter().map(|value| value.replace('|', "/")).collect();
+        push_line(&mut out, CHOSEN, &values.join(" | "));
     }
     for (index, passage) in evidence.passages.iter().enumerate() {
         if !out.is_empty() {
@@ -204,6 +211,8 @@ fn read_guidance(guidance: &mut Guidance, line: &str) {
         guidance.per_value = groups.split(" | ").map(read_group).collect();
     } else if let Some(part) = line.strip_prefix(UNANSWERED) {
         guidance.unanswered.push(part.to_owned());
+    } else if let Some(group) = line.strip_prefix(CHOSEN) {
+        guidance.chosen.push(group.split(" | ").map(str::to_owned).collect());
     }
 }
 
@@ -270,6 +279,7 @@ mod tests {
                 ValueGroup { value: "北方 Z9".into(), markers: vec![2] },
             ],
             unanswered: vec!["how much does it weigh".into()],
+            chosen: vec![vec!["Basic".into(), "Premium".into()], vec!["2024".into()]],
         };
         let evidence = Evidence {
             passages: vec![first.clone(), second.clone()],

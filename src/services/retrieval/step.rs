@@ -316,6 +316,11 @@ impl Retrieval {
         passages.truncate(self.config.top_k);
         let mut guidance = judged.guidance.clone();
         guidance.per_value = value_groups(&judged.per_value, &passages);
+        for group in chosen(answers) {
+            if !guidance.chosen.contains(&group) {
+                guidance.chosen.push(group);
+            }
+        }
         (passages, guidance)
     }
 }
@@ -355,14 +360,22 @@ fn holds(passage: &Passage, leaf: &Passage) -> bool {
         && leaf.end <= passage.end
 }
 
+/// What each answer chose inside a document.
+fn chosen(answers: &[Answer]) -> Vec<Vec<String>> {
+    let inside = |answer: &Answer| -> Vec<String> {
+        answer
+            .filters
+            .iter()
+            .filter(|filter| matches!(filter.facet, Facet::Section | Facet::Kind | Facet::Period))
+            .map(|filter| filter.value.clone())
+            .collect()
+    };
+    answers.iter().map(inside).filter(|values| !values.is_empty()).collect()
+}
+
 /// A choice within a document puts the passages that name it first.
 fn narrow(passages: &mut [Passage], answers: &[Answer]) {
-    let values: Vec<String> = answers
-        .iter()
-        .flat_map(|answer| &answer.filters)
-        .filter(|filter| matches!(filter.facet, Facet::Section | Facet::Kind | Facet::Period))
-        .map(|filter| crate::text::fold(&filter.value))
-        .collect();
+    let values: Vec<String> = chosen(answers).into_iter().flatten().map(|value| crate::text::fold(&value)).collect();
     if values.is_empty() {
         return;
     }

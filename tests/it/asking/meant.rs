@@ -31,6 +31,7 @@ on_both_engines! {
     a_fast_model_says_what_the_rules_cannot,
     what_is_missing_is_named_and_offered,
     rounds_narrow_and_end,
+    two_rounds_lead_to_the_one_that_is_meant,
 }
 
 fn opinion(ambiguity: &str, prompt: &str, options: &[&str]) -> Value {
@@ -259,5 +260,48 @@ async fn rounds_narrow_and_end(test: &mut TestStore) {
             assert!(file.contains(name), "{chosen:?}: {file}");
         }
         assert!(stories(&harness).await.iter().all(|(status, _)| status.as_str() == "answered"));
+    }
+}
+
+/// A manual of each product, whose chapter on the warranty has a section for each place.
+fn manuals_in_sections() -> Vec<(String, String)> {
+    let manual = |(nth, product): (usize, &str)| {
+        let sections: String = ["Germany", "Japan", "Brazil", "Kenya"]
+            .into_iter()
+            .enumerate()
+            .map(|(more, place)| {
+                let months = 10 + 10 * nth + 2 * more;
+                format!("### {place}\n\nThe warranty of the {product} in {place} is {months} months from the date of purchase.\n\n")
+            })
+            .collect();
+        (format!("{product}.md"), format!("# {product} Manual\n\nA robot for halls.\n\n## Warranty\n\n{sections}"))
+    };
+    ["Aurora X1", "Borealis Z9", "Cirrus Q4"].into_iter().enumerate().map(manual).collect()
+}
+
+async fn two_rounds_lead_to_the_one_that_is_meant(test: &mut TestStore) {
+    let manuals = manuals_in_sections();
+    let files: Vec<(&str, &str)> = manuals.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let harness = Harness::over_files(test, desk(), &files).await;
+    for (product, place, months) in [(1, 4, "16 months"), (3, 2, "32 months")] {
+        harness.move_to(&format!("s{product}"));
+        let first = ask_back(&harness).await;
+        assert_eq!(
+            (first.round, &first.options[..]),
+            (1, &["Aurora X1", "Borealis Z9", "Cirrus Q4"].map(str::to_owned)[..])
+        );
+        harness.clock.forward(Duration::from_millis(1));
+        let second = harness.reply("", option(&first, product)).await.unwrap().finish().await.unwrap().hitl.unwrap();
+        assert_eq!(
+            (second.round, &second.options[..]),
+            (2, &["Germany", "Japan", "Brazil", "Kenya"].map(str::to_owned)[..])
+        );
+        harness.clock.forward(Duration::from_millis(1));
+        let answered = harness.reply("", option(&second, place)).await.unwrap().finish().await.unwrap();
+        assert_eq!((answered.status, answered.hitl), (RunStatus::Completed, None));
+        assert_eq!(answered.citations[0].filename, format!("{}.md", first.options[product - 1]));
+        let chunks = answered.rag_trace.unwrap().retrieved_chunks.unwrap();
+        assert!(chunks[0].text.contains(months), "{}", chunks[0].text);
+        assert_eq!(stories(&harness).await.len(), 2);
     }
 }

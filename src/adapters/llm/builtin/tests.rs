@@ -77,6 +77,43 @@ async fn the_sentence_that_answers_with_its_source() {
 }
 
 #[tokio::test]
+async fn rows_that_were_chosen_or_named_are_told_and_no_others() {
+    const RATES: &str = "[1] rates.md:\nTable header: Item | Place | Price\n\
+        Box | Berlin | 5 EUR\nBox | Munich | 9 EUR\nSpace | Berlin | 15 EUR\nSpace | Munich | 25 EUR";
+    let row = |item: &str, place: &str, price: u32| format!("{item} – Place: {place}; Price: {price} EUR. [1]");
+    let list = |rows: &[String]| rows.iter().map(|row| format!("- {row}")).collect::<Vec<_>>().join("\n");
+    for (question, chosen, expected) in [
+        (
+            "What is the price? (Space)",
+            "Chosen: Space\n\n",
+            list(&[row("Space", "Berlin", 15), row("Space", "Munich", 25)]),
+        ),
+        ("What is the price? (Space; Munich)", "Chosen: Space\nChosen: Munich\n\n", row("Space", "Munich", 25)),
+        (
+            "What is the price in Berlin?",
+            "Chosen: Box | Space\nChosen: Berlin\n\n",
+            list(&[row("Box", "Berlin", 5), row("Space", "Berlin", 15)]),
+        ),
+        ("What is the price of a space in Munich?", "", row("Space", "Munich", 25)),
+    ] {
+        assert_eq!(says(question, &format!("{chosen}{RATES}")).await, expected, "{question}");
+    }
+}
+
+#[tokio::test]
+async fn a_section_that_was_chosen_answers_alone() {
+    const PLACES: &str = "[1] ship.html:\nSection: Delivery\nGermany\n\nThe delivery takes 2 working days.\n\n[2] ship.html:\n\
+        Section: Delivery > Austria\nThe delivery takes 4 working days.\n\n[3] ship.html:\nSection: Delivery > Switzerland\n\
+        The delivery takes 6 working days.";
+    for (chosen, expected) in [
+        ("Austria", "The delivery takes 4 working days. [2]"),
+        ("Switzerland", "The delivery takes 6 working days. [3]"),
+    ] {
+        assert_eq!(says("How long does delivery take?", &format!("Chosen: {chosen}\n\n{PLACES}")).await, expected);
+    }
+}
+
+#[tokio::test]
 async fn nothing_found_is_said_honestly() {
     assert_eq!(says("Who won?", "NO_KNOWLEDGE: nothing").await, write::no_knowledge(Lang::En));
     assert_eq!(says("谁赢了？", "NO_KNOWLEDGE: nothing").await, write::no_knowledge(Lang::Zh));

@@ -193,7 +193,10 @@ impl Writer<'_> {
 
     /// The sentences, list or rows that answer best.
     fn plain(&self, allowed: impl Fn(usize) -> bool) -> Option<String> {
-        let ranked = self.material.ranked(&allowed);
+        let ranked = self.of_chosen_sections(self.material.ranked(&allowed));
+        if let Some(rows) = self.chosen(&ranked) {
+            return Some(rows);
+        }
         if let Some(list) = self.list(&ranked, ranked.first()?.1) {
             return Some(list);
         }
@@ -259,6 +262,48 @@ impl Writer<'_> {
         material.inside(unit) < 0.0 || material.says_other_quantity(unit) || is_measured && !fits(at)
     }
 
+    /// Pieces under the headings that the user chose, where there are such headings.
+    fn of_chosen_sections(&self, mut ranked: Vec<(usize, f32)>) -> Vec<(usize, f32)> {
+        for group in &self.evidence.guidance.chosen {
+            let is_under = |at: usize| {
+                let heading = fold(self.heading(at));
+                group.iter().any(|value| fold(value) == heading)
+            };
+            let under: Vec<(usize, f32)> = ranked.iter().copied().filter(|&(at, _)| is_under(at)).collect();
+            if !under.is_empty() {
+                ranked = under;
+            }
+        }
+        ranked
+    }
+
+    /// The innermost heading above a piece.
+    fn heading(&self, at: usize) -> &str {
+        let unit = &self.material.units[at];
+        let section = self.evidence.passages.get(unit.passage).and_then(|passage| passage.section.as_deref());
+        let innermost = section.and_then(|path| path.rsplit(" > ").next()).unwrap_or_default();
+        if unit.heading.is_empty() { innermost } else { unit.heading.as_str() }
+    }
+
+    /// All rows or items, and no others, that are about what the user chose, where a table or list tells it apart.
+    fn chosen(&self, ranked: &[(usize, f32)]) -> Option<String> {
+        let units = &self.material.units;
+        let groups: Vec<Vec<String>> =
+            self.evidence.guidance.chosen.iter().map(|group| group.iter().map(|value| fold(value)).collect()).collect();
+        let is_meant = |at: usize| {
+            let text = fold(&units[at].text);
+            groups.iter().all(|group| group.iter().any(|value| says(&text, value)))
+        };
+        let is_piece = |at: usize| units[at].kind != Kind::Sentence && is_meant(at);
+        let &(best, _) = ranked.iter().find(|&&(at, _)| !groups.is_empty() && is_piece(at))?;
+        let rows: Vec<String> =
+            block_of(units, best).filter(|&at| is_meant(at)).take(MAX_ITEMS).map(|at| self.quoted(at)).collect();
+        Some(match rows.as_slice() {
+            [only] => only.clone(),
+            rows => rows.iter().map(|row| format!("- {row}")).collect::<Vec<_>>().join("\n"),
+        })
+    }
+
     /// The rows of the table of `best` whose labels the question says whole; else the one row of whose label it says a word
     /// that no other label has as much of.
     fn named_rows(&self, best: usize) -> Vec<usize> {
@@ -277,6 +322,9 @@ impl Writer<'_> {
         if !whole.is_empty() && distinct.len() == whole.len() && whole.len() < block.len() {
             return whole;
         }
+        if let Some(rows) = self.fullest_rows(block.clone()) {
+            return rows;
+        }
         let said = |label: &str| {
             let inside = |word: &&Content| word.text.chars().count() >= 2 && says(label, &word.text);
             question.content.iter().filter(inside).map(|word| word.text.chars().count()).max().unwrap_or_default()
@@ -286,6 +334,21 @@ impl Writer<'_> {
         let named: Vec<usize> =
             lengths.iter().filter(|(_, length)| *length > 0 && *length == longest).map(|(at, _)| *at).collect();
         if named.len() == 1 { named } else { Vec::new() }
+    }
+
+    /// The rows of `block` that hold every word of the question which any of its rows holds, where others lack some: the
+    /// rows of that thing, in that place, of that year.
+    fn fullest_rows(&self, block: std::ops::Range<usize>) -> Option<Vec<usize>> {
+        let words: Vec<&str> = self.material.question.content.iter().map(|word| word.text.as_str()).collect();
+        let held: Vec<(usize, Vec<bool>)> = block
+            .map(|at| {
+                let text = fold(&self.material.units[at].text);
+                (at, words.iter().map(|word| says(&text, word)).collect())
+            })
+            .collect();
+        let any: Vec<bool> = (0..words.len()).map(|word| held.iter().any(|(_, held)| held[word])).collect();
+        let full: Vec<usize> = held.iter().filter(|(_, held)| *held == any).map(|(at, _)| *at).collect();
+        (!full.is_empty() && full.len() < held.len()).then_some(full)
     }
 
     /// The list or table of which the question singles nothing out: most of it is as good as its best piece.

@@ -31,6 +31,7 @@ use super::{
     lexicon::{Kin, Weighted, weigh},
     reading::Reading,
     rows::open_table,
+    sections::open_sections,
     separate::{names_several, open_documents},
     siblings::{self, edition_in_force, older_edition, ruled_out_by_name},
     support::{Frame, Support, support},
@@ -157,6 +158,7 @@ pub(crate) fn judge(case: &Case) -> Judged {
         open_table(case, &weighted, &candidates)
             .or_else(|| open_clause(case, &candidates))
             .or_else(|| open_documents(case, &known, &candidates, &supports, &mut judged))
+            .or_else(|| open_sections(case, &supports, &candidates, &mut judged))
             .or_else(|| open_unnamed(case, &supports))
     };
     judged.supports = supports;
@@ -394,6 +396,50 @@ mod tests {
         let judged = World { degraded: true, ..world("How long does the warranty of the robot last?") }.judge();
         assert!(judged.open.is_none());
         assert_eq!(judged.guidance.assumption.as_deref(), Some("assuming that you mean Aurora X1"));
+    }
+
+    /// The parts of a manual's chapter on the warranty, one leaf each.
+    fn parts(months: [(&str, u32); 3]) -> Vec<Passage> {
+        let mut at = 0;
+        let part = |(heading, months): (&str, u32)| {
+            let text = format!("The warranty of the robot in {heading} is {months} months from the day of purchase.");
+            let mut part = manual("Aurora X1", &format!("{heading}\n\n{text}"));
+            part.section = Some(format!("Warranty > {heading}"));
+            part.start = at;
+            at += 100;
+            part
+        };
+        months.map(part).into()
+    }
+
+    const IN_PARTS: [(&str, u32); 3] = [("Germany", 24), ("Japan", 12), ("Brazil", 18)];
+
+    #[test]
+    fn parallel_sections_of_one_document_are_candidates() {
+        let asked = World { pool: parts(IN_PARTS), ..world("How long is the warranty of the robot?") };
+        let judged = asked.judge();
+        assert_eq!(judged.ambiguity, Ambiguity::MultipleCandidates, "{}", judged.reason);
+        assert_eq!(labels(&judged), ["Germany", "Japan", "Brazil"]);
+        let open = judged.open.unwrap();
+        assert!(open.question.options.iter().all(|option| option.filter.facet == Facet::Section));
+        assert!(World { fixed: &[Facet::Section], ..asked }.judge().open.is_none());
+    }
+
+    #[test]
+    fn sections_that_were_named_or_agree_or_are_all_asked_for_leave_nothing_open() {
+        for (question, before, months) in [
+            ("How long is the warranty of the robot in Japan?", &[][..], IN_PARTS),
+            ("How long is the warranty of the robot?", &["I live in Brazil."][..], IN_PARTS),
+            ("How long is the warranty of the robot in each country?", &[][..], IN_PARTS),
+            ("How long is the warranty of the robot?", &[][..], IN_PARTS.map(|(place, _)| (place, 24))),
+            // The part that is called what is asked for.
+            ("How long is the warranty?", &[][..], [("Warranty", 24), ("Battery", 12), ("Remote control", 18)]),
+        ] {
+            let judged = World { pool: parts(months), before, ..world(question) }.judge();
+            assert!(judged.open.is_none(), "{question} {before:?}: {}", judged.reason);
+        }
+        let named = World { pool: parts(IN_PARTS), ..world("How long is the warranty of the robot in Japan?") }.judge();
+        assert_eq!((named.guidance.chosen, named.lead[0]), (vec![vec!["Japan".to_owned()]], 1));
     }
 
     #[test]

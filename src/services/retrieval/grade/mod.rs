@@ -12,6 +12,7 @@ pub(crate) mod lexicon;
 pub(crate) mod model;
 pub(crate) mod reading;
 pub(crate) mod rows;
+mod sections;
 pub(crate) mod separate;
 pub(crate) mod siblings;
 pub(crate) mod support;

@@ -67,7 +67,8 @@ pub(crate) fn open_table(case: &Case, weighted: &[Weighted], candidates: &[&Supp
         ));
         let Some(open) = tables::open(&table, &case.question, weighted, &case.given, &above, enough) else { continue };
         let facet = if open.is_period { Facet::Period } else { Facet::Kind };
-        if case.fixed.contains(&facet) {
+        // A row that was chosen may leave another column open: what was said of a column is looked up in the table.
+        if facet == Facet::Period && case.fixed.contains(&facet) {
             continue;
         }
         let total: u32 = open.values.iter().map(|(_, count)| count).sum();
