@@ -125,9 +125,11 @@ impl Inner {
         let mut context = self.context(scene).await?;
         context.background.given = given;
         context.hear(self.ports.memory.as_ref(), scene.user, scene.accepted.session.id).await?;
-        // What stood behind a reply is no reply itself.
-        if question != scene.accepted.text {
+        // Whoever leaves a question for another does not ask it again with a word more.
+        let left = scene.accepted.question.as_ref().filter(|question| question.record.is_some());
+        if left.is_some() && !reply::leans(question) {
             context.background.answers.pop();
+            context.background.user_turns.pop();
         }
         fail::fail_point!("turn:context", |_| Err(TurnError::Internal("failpoint".into())));
         work.told = context.told();

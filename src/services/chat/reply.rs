@@ -158,6 +158,13 @@ pub async fn decide(
     }
 }
 
+/// Whether a message that left a question says by its own words that it goes on from there: "and the battery?", "how
+/// heavy is it?". A mere fragment ("pizza") does not.
+pub(super) fn leans(message: &str) -> bool {
+    let said = Said::new(cut(message, MAX_REPLY));
+    intent::lead(&said, 0) > 0 || intent::points_back(&said) || intent::asks_on(&said)
+}
+
 fn short(reply: &str, said: &Said, record: &Record, (offer, known): (&Offer, &Known)) -> Option<Understanding> {
     let question = &record.question;
     let answer = |answer: Answer, why: &str| Some(Understanding::new(Verdict::Answer(answer), why));

@@ -37,6 +37,7 @@ static NEGATORS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::NEGATO
 static PUZZLED: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::PUZZLED));
 static REMARK_BEGINS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::REMARK_BEGINS));
 static REMARK_ENDS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::REMARK_ENDS));
+static ASKS_ON: LazyLock<Phrases> = LazyLock::new(|| Phrases::new("what about|how about"));
 static POINTS_BACK: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::POINTS_BACK));
 /// Content terms that say nothing beside a name.
 static FILLER: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
@@ -175,6 +176,11 @@ fn counts_to_nothing(tokens: &[Token]) -> bool {
 /// Whether a question behind an option's name is about that option.
 pub(super) fn points_back(said: &Said) -> bool {
     POINTS_BACK.stand_in(&said.tokens)
+}
+
+/// Whether it takes a question up for something else: "what about the battery", 电池呢.
+pub(super) fn asks_on(said: &Said) -> bool {
+    ASKS_ON.at_start(&said.tokens).is_some() || said.tokens.last().is_some_and(|last| last.text == "呢")
 }
 
 /// Whether what stands behind an option's name only remarks on it ("the white one", "I bought it in May"): a bare noun

@@ -161,6 +161,18 @@ fn a_question_behind_an_option_runs_alone() {
 }
 
 #[test]
+fn what_goes_on_from_a_question_says_so() {
+    for text in
+        ["and the battery?", "What about the battery?", "how heavy is it?", "电池呢？", "那退货期限呢", "它多重？"]
+    {
+        assert!(leans(text), "{text}");
+    }
+    for text in ["pizza", "returns policy", "How do I return a mower?", "退货", "怎么退货？"] {
+        assert!(!leans(text), "{text}");
+    }
+}
+
+#[test]
 fn what_says_nothing_chooses_nothing() {
     for noise in [
         "hmm",
