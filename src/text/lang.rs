@@ -61,7 +61,7 @@ pub fn detect(text: &str) -> Lang {
 /// the things that were offered, has none of its own.
 #[must_use]
 pub fn of_reply<'n>(reply: &str, names: impl IntoIterator<Item = &'n str>, asked: &str) -> Lang {
-    let names: HashSet<String> = names.into_iter().flat_map(|name| spelled(name)).collect();
+    let names: HashSet<String> = names.into_iter().flat_map(spelled).collect();
     let own: Vec<String> = spelled(reply).filter(|word| !names.contains(word)).collect();
     match detect(&own.join(" ")) {
         Lang::Other => detect(asked),
