@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::BootError;
 use crate::{
     adapters::extract::{Limits as ExtractLimits, Ocr},
-    config::{Config, OnBusy, Recorded},
+    config::{Config, Recorded},
     http,
     services::{
         chat::ChatConfig,
@@ -22,7 +22,6 @@ pub(super) fn refuse_unsupported(config: &Config) -> Result<(), BootError> {
         ("rerank.url", config.rerank.url.is_some()),
         ("weather.url", config.weather.url.is_some()),
         ("server.ui_dir", config.server.ui_dir.is_some()),
-        ("turn.on_busy other than reject", config.turn.on_busy != OnBusy::Reject),
     ];
     match set.into_iter().find(|(_, is_set)| *is_set) {
         Some((name, _)) => Err(BootError::Unsupported(name)),
@@ -120,5 +119,30 @@ mod tests {
         assert_eq!(folders(&config, "node", "scratch".into()), FoldersConfig::new("node", "scratch".into(), own));
         assert_eq!(extraction(&config), ExtractLimits::default());
         assert_eq!(http(&config), http::Limits::default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Layers;
+
+    /// Whether a start with this variable goes on.
+    fn starts_with(name: &str, value: &str) -> bool {
+        let environment = vec![(name.to_owned(), value.to_owned())];
+        let loaded = Layers { file: None, environment, flags: Vec::new() }.load().unwrap();
+        refuse_unsupported(&loaded.config).is_ok()
+    }
+
+    #[test]
+    fn what_is_offered_is_taken_and_what_is_not_there_yet_is_refused() {
+        for policy in ["reject", "enqueue", "interrupt"] {
+            assert!(starts_with("ASKBACK_ON_BUSY", policy), "{policy}");
+        }
+        for (name, value) in
+            [("ASKBACK_QDRANT_URL", "http://127.0.0.1:6334"), ("ASKBACK_RERANK_URL", "http://127.0.0.1:1")]
+        {
+            assert!(!starts_with(name, value), "{name}");
+        }
     }
 }

@@ -155,7 +155,7 @@ insert into background_events (id, user_id, kind, subject_id, session_id, body, 
 select $1, u.id, $3, $4, $5, $6, $7 from users u where u.id = $2
 on conflict (user_id, kind, subject_id) do update
 set id = excluded.id, session_id = excluded.session_id, body = excluded.body, created_at = excluded.created_at,
-    told_in = null, read_at = null
+    told_in = null
 where background_events.created_at < excluded.created_at";
 
 /// Adds an event within a transaction.

@@ -125,7 +125,10 @@ async fn a_reply_that_says_nothing_is_asked_about_in_other_words(test: &mut Test
             (again.round, &again.original_question, &again.options),
             (2, &first.original_question, &first.options)
         );
-        assert!(again.prompt.contains('2') && again.prompt.ends_with(&first.prompt), "{}", again.prompt);
+        // In the language of the reply.
+        let prompt =
+            if noise.is_ascii() || noise == "👍" { first.prompt.as_str() } else { "您指的是哪一款产品？" };
+        assert!(again.prompt.contains('2') && again.prompt.ends_with(prompt), "{}", again.prompt);
         let last = harness.ask(noise).await;
         let trace = last.rag_trace.unwrap();
         assert_eq!((last.status, trace.route), (RunStatus::Completed, Some(Route::Answer)), "{noise}");
@@ -266,7 +269,7 @@ async fn rounds_narrow_and_end(test: &mut TestStore) {
 /// A manual of each product, whose chapter on the warranty has a section for each place.
 fn manuals_in_sections() -> Vec<(String, String)> {
     let manual = |(nth, product): (usize, &str)| {
-        let sections: String = ["Germany", "Japan", "Brazil", "Kenya"]
+        let sections: String = ["Germany", "Japan", "Brazil"]
             .into_iter()
             .enumerate()
             .map(|(more, place)| {
@@ -283,7 +286,7 @@ async fn two_rounds_lead_to_the_one_that_is_meant(test: &mut TestStore) {
     let manuals = manuals_in_sections();
     let files: Vec<(&str, &str)> = manuals.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let harness = Harness::over_files(test, desk(), &files).await;
-    for (product, place, months) in [(1, 4, "16 months"), (3, 2, "32 months")] {
+    for (product, place, months) in [(1, 3, "14 months"), (3, 2, "32 months")] {
         harness.move_to(&format!("s{product}"));
         let first = ask_back(&harness).await;
         assert_eq!(
@@ -292,10 +295,7 @@ async fn two_rounds_lead_to_the_one_that_is_meant(test: &mut TestStore) {
         );
         harness.clock.forward(Duration::from_millis(1));
         let second = harness.reply("", option(&first, product)).await.unwrap().finish().await.unwrap().hitl.unwrap();
-        assert_eq!(
-            (second.round, &second.options[..]),
-            (2, &["Germany", "Japan", "Brazil", "Kenya"].map(str::to_owned)[..])
-        );
+        assert_eq!((second.round, &second.options[..]), (2, &["Germany", "Japan", "Brazil"].map(str::to_owned)[..]));
         harness.clock.forward(Duration::from_millis(1));
         let answered = harness.reply("", option(&second, place)).await.unwrap().finish().await.unwrap();
         assert_eq!((answered.status, answered.hitl), (RunStatus::Completed, None));
