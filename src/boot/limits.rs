@@ -120,12 +120,6 @@ mod tests {
         assert_eq!(extraction(&config), ExtractLimits::default());
         assert_eq!(http(&config), http::Limits::default());
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::Layers;
 
     /// Whether a start with this variable goes on.
     fn starts_with(name: &str, value: &str) -> bool {
