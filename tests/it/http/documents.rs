@@ -335,7 +335,7 @@ async fn a_citation_names_the_page_of_its_quote() {
     ];
     let page = |(no, place): (usize, &&str)| {
         let said = [
-            format!("The lantern of the {place} burns for {} hours.", 1_001 + no),
+            format!("The lantern of the {place} burns for {} hours a night.", 1_001 + no),
             format!("The keeper of the {place} looks after it each day."),
         ];
         said.to_vec()
