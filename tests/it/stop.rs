@@ -1,6 +1,6 @@
 //! SIGTERM to the real binary while two hundred answers stream.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use reqwest::Method;
@@ -45,6 +45,7 @@ async fn streams_end_or_are_told_and_nothing_new_begins() {
     let hanging = join_all(names.iter().map(|name| stream(&server, &anna, name))).await;
     let ending = stream(&server, &anna, "ends").await;
 
+    let told = Instant::now();
     server.ask_to_end().await;
     let ready = loop {
         let ready = server.request(Method::GET, "", "/readyz").send().await.unwrap();
@@ -65,6 +66,7 @@ async fn streams_end_or_are_told_and_nothing_new_begins() {
         assert!(told.contains(r#""code":"interrupted""#) && !told.contains("[DONE]"), "{told}");
     }
     assert_eq!(server.end().await.code(), Some(0));
+    println!("{CROWD} streams: ended {:?} after SIGTERM", told.elapsed());
 
     let server = home.start(&[]).await;
     for name in names {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{
-    sql::{Sql, Tx},
+    sql::{Sql, Texts, Tx, lists},
     users::{REVOKE_ALL, USER_BY_NAME, UserRow},
 };
 use crate::domain::{
@@ -31,19 +31,15 @@ pub(super) async fn named(tx: &mut Tx, name_key: &str) -> Result<Account, StoreE
     with_groups(tx, vec![row]).await?.pop().ok_or(StoreError::NotFound)
 }
 
-const GROUPS: &str = "
+const GROUPS: Texts = lists!("
 select m.user_id, g.name from group_members m join groups g on g.id = m.group_id
-where m.user_id in (select value from json_each($1)) order by g.name";
-
-const GROUPS_POSTGRES: &str = "
-select m.user_id, g.name from group_members m join groups g on g.id = m.group_id
-where m.user_id in (select jsonb_array_elements_text($1)) order by g.name";
+where m.user_id in (" [1] ") order by g.name");
 
 async fn with_groups(tx: &mut Tx, rows: Vec<UserRow>) -> Result<Vec<Account>, StoreError> {
     let users: Vec<User> = rows.into_iter().map(User::from).collect();
     let ids: Vec<UserId> = users.iter().map(|user| user.id).collect();
     let mut groups: HashMap<UserId, Vec<String>> = HashMap::new();
-    for (user, name) in Sql::each(GROUPS, GROUPS_POSTGRES).json(&ids).all::<(UserId, String)>(tx).await? {
+    for (user, name) in Sql::of(GROUPS).json(&ids).all::<(UserId, String)>(tx).await? {
         groups.entry(user).or_default().push(name);
     }
     let account = |user: User| Account { groups: groups.remove(&user.id).unwrap_or_default(), user };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sqlx::FromRow;
 
-use super::sql::{Sql, Tx};
+use super::sql::{Sql, Texts, Tx, lists};
 use crate::domain::{
     error::StoreError,
     id::UserId,
@@ -32,18 +32,14 @@ pub(super) async fn named(tx: &mut Tx, name: &str) -> Result<Group, StoreError> 
     whole(tx, row).await
 }
 
-const MEMBERS: &str = "
+const MEMBERS: Texts = lists!("
 select m.group_id, u.name from group_members m join users u on u.id = m.user_id
-where m.group_id in (select value from json_each($1)) order by u.name_key";
-
-const MEMBERS_POSTGRES: &str = "
-select m.group_id, u.name from group_members m join users u on u.id = m.user_id
-where m.group_id in (select jsonb_array_elements_text($1)) order by u.name_key";
+where m.group_id in (" [1] ") order by u.name_key");
 
 async fn with_members(tx: &mut Tx, rows: Vec<GroupRow>) -> Result<Vec<Group>, StoreError> {
     let ids: Vec<GroupId> = rows.iter().map(|row| row.id).collect();
     let mut members: HashMap<GroupId, Vec<String>> = HashMap::new();
-    for (group, name) in Sql::each(MEMBERS, MEMBERS_POSTGRES).json(&ids).all::<(GroupId, String)>(tx).await? {
+    for (group, name) in Sql::of(MEMBERS).json(&ids).all::<(GroupId, String)>(tx).await? {
         members.entry(group).or_default().push(name);
     }
     let group =
@@ -64,25 +60,17 @@ pub(super) async fn add(tx: &mut Tx, id: GroupId, name: String, members: &[UserI
 }
 
 // An account may have been deleted since it was looked up.
-const ADD_MEMBERS: &str = "
+const ADD_MEMBERS: Texts = lists!("
 insert into group_members (group_id, user_id)
-select $1, u.id from users u where u.id in (select value from json_each($2))
-on conflict do nothing";
-
-const ADD_MEMBERS_POSTGRES: &str = "
-insert into group_members (group_id, user_id)
-select $1, u.id from users u where u.id in (select jsonb_array_elements_text($2))
-on conflict do nothing";
+select $1, u.id from users u where u.id in (" [2] ")
+on conflict do nothing");
 
 async fn add_members(tx: &mut Tx, id: GroupId, members: &[UserId]) -> Result<(), StoreError> {
-    Sql::each(ADD_MEMBERS, ADD_MEMBERS_POSTGRES).bind(id).json(members).run(tx).await.map(|_| ())
+    Sql::of(ADD_MEMBERS).bind(id).json(members).run(tx).await.map(|_| ())
 }
 
-const REMOVE_MEMBERS: &str = "
-delete from group_members where group_id = $1 and user_id in (select value from json_each($2))";
-
-const REMOVE_MEMBERS_POSTGRES: &str = "
-delete from group_members where group_id = $1 and user_id in (select jsonb_array_elements_text($2))";
+const REMOVE_MEMBERS: Texts = lists!("
+delete from group_members where group_id = $1 and user_id in (" [2] ")");
 
 // Also where the name stays: the row is held, so that two changes of a group come one after the other.
 const NAME: &str = "update groups set name = coalesce($2, name) where id = $1 returning id, name";
@@ -90,7 +78,7 @@ const NAME: &str = "update groups set name = coalesce($2, name) where id = $1 re
 pub(super) async fn change(tx: &mut Tx, id: GroupId, change: GroupChange) -> Result<Group, StoreError> {
     let row = Sql::new(NAME).bind(id).bind(change.name.as_deref()).one::<GroupRow>(tx).await?;
     add_members(tx, id, &change.add).await?;
-    Sql::each(REMOVE_MEMBERS, REMOVE_MEMBERS_POSTGRES).bind(id).json(&change.remove).run(tx).await?;
+    Sql::of(REMOVE_MEMBERS).bind(id).json(&change.remove).run(tx).await?;
     whole(tx, row).await
 }
 

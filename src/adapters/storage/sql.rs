@@ -64,10 +64,28 @@ pub(super) enum Arg {
     Json(Option<Box<RawValue>>),
 }
 
+/// The text of a statement, as each dialect says it.
+#[derive(Clone, Copy)]
+pub(super) struct Texts {
+    pub(super) sqlite: &'static str,
+    pub(super) postgres: &'static str,
+}
+
+/// The texts of a statement that reads lists: `[1]` stands for the values of the JSON list `$1`, as in
+/// `lists!("delete from runs where id in (" [1] ")")`.
+macro_rules! lists {
+    ($head:literal $([$list:literal] $text:literal)+) => {
+        $crate::adapters::storage::sql::Texts {
+            sqlite: concat!($head, $("select value from json_each($", $list, ")", $text),+),
+            postgres: concat!($head, $("select jsonb_array_elements_text($", $list, ")", $text),+),
+        }
+    };
+}
+pub(super) use lists;
+
 /// A statement and its values. The text is always a constant of this crate.
 pub(super) struct Sql {
-    sqlite: &'static str,
-    postgres: &'static str,
+    texts: Texts,
     args: Vec<Arg>,
     unfit: Option<StoreError>,
 }
@@ -80,7 +98,11 @@ impl Sql {
 
     /// A text per engine, where the dialects differ.
     pub(super) const fn each(sqlite: &'static str, postgres: &'static str) -> Self {
-        Self { sqlite, postgres, args: Vec::new(), unfit: None }
+        Self::of(Texts { sqlite, postgres })
+    }
+
+    pub(super) const fn of(texts: Texts) -> Self {
+        Self { texts, args: Vec::new(), unfit: None }
     }
 
     /// The next `$n`.
@@ -113,12 +135,12 @@ impl Sql {
     pub(super) async fn run(self, tx: &mut Tx) -> Result<u64, StoreError> {
         match tx {
             Tx::Sqlite(tx) => {
-                let text = self.sqlite;
+                let text = self.texts.sqlite;
                 let done = sqlx::query_with(text, self.sqlite_args()?).execute(&mut **tx).await.map_err(failed)?;
                 Ok(done.rows_affected())
             }
             Tx::Postgres(tx) => {
-                let text = self.postgres;
+                let text = self.texts.postgres;
                 let done = sqlx::query_with(text, self.postgres_args()?).execute(&mut **tx).await.map_err(failed)?;
                 Ok(done.rows_affected())
             }
@@ -129,11 +151,11 @@ impl Sql {
     pub(super) async fn all<T: Row>(self, tx: &mut Tx) -> Result<Vec<T>, StoreError> {
         match tx {
             Tx::Sqlite(tx) => {
-                let text = self.sqlite;
+                let text = self.texts.sqlite;
                 sqlx::query_as_with(text, self.sqlite_args()?).fetch_all(&mut **tx).await
             }
             Tx::Postgres(tx) => {
-                let text = self.postgres;
+                let text = self.texts.postgres;
                 sqlx::query_as_with(text, self.postgres_args()?).fetch_all(&mut **tx).await
             }
         }
@@ -144,11 +166,11 @@ impl Sql {
     pub(super) async fn maybe<T: Row>(self, tx: &mut Tx) -> Result<Option<T>, StoreError> {
         match tx {
             Tx::Sqlite(tx) => {
-                let text = self.sqlite;
+                let text = self.texts.sqlite;
                 sqlx::query_as_with(text, self.sqlite_args()?).fetch_optional(&mut **tx).await
             }
             Tx::Postgres(tx) => {
-                let text = self.postgres;
+                let text = self.texts.postgres;
                 sqlx::query_as_with(text, self.postgres_args()?).fetch_optional(&mut **tx).await
             }
         }

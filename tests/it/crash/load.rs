@@ -1,6 +1,6 @@
 //! `kill -9` at a time that nobody chose, while several conversations go on.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
@@ -13,13 +13,28 @@ const CLIENTS: usize = 6;
 const LONGEST: u64 = 900;
 
 /// What came of many deaths.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 struct Toll {
     kills: usize,
     /// Conversations that came to the end of their script.
     finished: usize,
     /// Conversations whose client was in a turn when the process died.
     cut: usize,
+    /// From each start of a process until it was ready: what the death before left was mended in it.
+    until_ready: Vec<Duration>,
+}
+
+impl std::fmt::Display for Toll {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut starts = self.until_ready.clone();
+        starts.sort_unstable();
+        let (half, longest) = (starts.get(starts.len() / 2), starts.last());
+        let Self { kills, finished, cut, .. } = self;
+        write!(
+            f,
+            "{kills} kills, {finished} conversations finished, {cut} cut in a turn; ready after {half:?}, at most {longest:?}"
+        )
+    }
 }
 
 /// Kills a process over `home` so many times.
@@ -39,7 +54,9 @@ async fn dies_under_load(home: Home, kills: usize, seed: u64) -> Toll {
     let mut talks: Vec<Talk> = (0..CLIENTS).map(|_| fresh()).collect();
     let mut finished: Vec<Talk> = Vec::new();
     while toll.kills < kills {
+        let began = Instant::now();
         let server = home.start(if toll.kills.is_multiple_of(2) { &slow } else { &built_in }).await;
+        toll.until_ready.push(began.elapsed());
         for talk in &mut talks {
             talk.settle(&server).await.expect("it answers");
         }
@@ -91,8 +108,8 @@ async fn deaths_under_load_lose_nothing_on_postgres() {
 #[ignore = "takes many minutes; benches/README.md has its figures"]
 async fn long_many_deaths_under_load() {
     let kills = std::env::var("ASKBACK_TEST_KILLS").map_or(200, |kills| kills.parse().expect("a number"));
-    println!("sqlite: {:?}", dies_under_load(Home::sqlite(), kills, 3).await);
+    println!("sqlite: {}", dies_under_load(Home::sqlite(), kills, 3).await);
     if let Some(home) = Home::postgres().await {
-        println!("postgres: {:?}", dies_under_load(home, kills, 4).await);
+        println!("postgres: {}", dies_under_load(home, kills, 4).await);
     }
 }

@@ -189,12 +189,12 @@ impl Material {
         });
         #[expect(clippy::cast_precision_loss, reason = "there are few passages")]
         let rank = RANK / (unit.passage as f32 + 1.0);
-        let says_nothing = if self.texts.new_terms(at) < 2 { NOTHING_NEW } else { 0.0 };
+        let fit = self.fit(unit);
+        // "It burns for 1013 hours" repeats the question but for the one thing that it asks.
+        let is_news = self.texts.new_terms(at) >= 2 || (fit >= 1.0 && !self.question.wants.quantities().is_empty());
+        let says_nothing = if is_news { 0.0 } else { NOTHING_NEW };
         let asks = if unit.text.ends_with(['?', '？']) { 0.3 } else { 0.0 };
-        let helps = self.type_weight * self.fit(unit)
-            + bounded(self.inside(unit))
-            + self.cosine_weight * self.cosine(at)
-            + rank;
+        let helps = self.type_weight * fit + bounded(self.inside(unit)) + self.cosine_weight * self.cosine(at) + rank;
         covered + helps + self.heading(at) - asks - says_nothing - shortness(&unit.text)
     }
 

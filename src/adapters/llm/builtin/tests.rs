@@ -77,6 +77,16 @@ async fn the_sentence_that_answers_with_its_source() {
 }
 
 #[tokio::test]
+async fn a_sentence_that_adds_nothing_but_the_number_asked_for_is_the_answer() {
+    let lanterns = "[1] quarry.md:\nThe lantern of the quarry burns for 1013 hours. \
+        It hangs beside the old gate and was made by a smith of the valley.";
+    let said = says("For how many hours does the lantern of the quarry burn?", lanterns).await;
+    assert_eq!(said, "The lantern of the quarry burns for 1013 hours. [1]");
+    let mill = "[1] 水车.md:\n河边水车的水轮有36片桨叶。水车旁边的木屋由当地工匠在山谷里建造。";
+    assert_eq!(says("河边水车的水轮有多少片桨叶？", mill).await, "河边水车的水轮有36片桨叶。[1]");
+}
+
+#[tokio::test]
 async fn rows_that_were_chosen_or_named_are_told_and_no_others() {
     const RATES: &str = "[1] rates.md:\nTable header: Item | Place | Price\n\
         Box | Berlin | 5 EUR\nBox | Munich | 9 EUR\nSpace | Berlin | 15 EUR\nSpace | Munich | 25 EUR";

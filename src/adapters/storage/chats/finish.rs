@@ -1,7 +1,7 @@
 //! Ending a turn: one transaction that releases the session and writes the answer with all that hangs on it.
 
 use super::{
-    super::sql::{Sql, Tx, Word, unreadable},
+    super::sql::{Sql, Texts, Tx, Word, lists, unreadable},
     hitl, log,
     search::{self, Terms},
     tree,
@@ -46,7 +46,7 @@ pub(super) async fn finish(tx: &mut Tx, finish: Finish, terms: &Terms) -> Result
     }
     fail::fail_point!("finish:logged");
     if !finish.told.is_empty() {
-        Sql::each(TELL, TELL_POSTGRES).bind(user).bind(finish.run).json(&finish.told).run(tx).await?;
+        Sql::of(TELL).bind(user).bind(finish.run).json(&finish.told).run(tx).await?;
     }
     Ok(())
 }
@@ -195,10 +195,6 @@ async fn end_run(
     ended.map(|(user,)| user).ok_or(FENCED)
 }
 
-const TELL: &str = "
+const TELL: Texts = lists!("
 update background_events set told_in = $2
-where user_id = $1 and told_in is null and id in (select value from json_each($3))";
-
-const TELL_POSTGRES: &str = "
-update background_events set told_in = $2
-where user_id = $1 and told_in is null and id in (select jsonb_array_elements_text($3))";
+where user_id = $1 and told_in is null and id in (" [3] ")");

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use sqlx::FromRow;
 
-use super::super::sql::{Sql, Tx, Word, unsigned};
+use super::super::sql::{Sql, Texts, Tx, Word, lists, unsigned};
 use crate::domain::{
     chat::HitlMove,
     error::StoreError,
@@ -98,9 +98,9 @@ struct NearestRow {
 }
 
 // Stopped, failed and interrupted answers are passed over: the question before them is the branch's.
-const NEAREST: &str = "
+const NEAREST: Texts = lists!("
 with recursive up (leaf, id, parent_id, kind, status, depth) as (
-  select id, id, parent_id, kind, status, 0 from messages where id in (select value from json_each($1))
+  select id, id, parent_id, kind, status, 0 from messages where id in (" [1] ")
   union all
   select up.leaf, m.id, m.parent_id, m.kind, m.status, up.depth + 1 from up join messages m on m.id = up.parent_id
   where (up.kind = 'human' or up.status not in ('completed', 'awaiting_input')) and up.depth < 1000)
@@ -108,24 +108,12 @@ select up.leaf, h.id, h.message_id, h.root_id, h.round, h.kind, h.status, h.fing
        cast(h.record as text) as record, h.expires_at, h.taken_by, h.answered_by, h.created_at
 from up join hitl h on h.message_id = up.id
 where up.kind = 'ai' and up.status in ('completed', 'awaiting_input')
-order by h.created_at, h.id";
-
-const NEAREST_POSTGRES: &str = "
-with recursive up (leaf, id, parent_id, kind, status, depth) as (
-  select id, id, parent_id, kind, status, 0 from messages where id in (select jsonb_array_elements_text($1))
-  union all
-  select up.leaf, m.id, m.parent_id, m.kind, m.status, up.depth + 1 from up join messages m on m.id = up.parent_id
-  where (up.kind = 'human' or up.status not in ('completed', 'awaiting_input')) and up.depth < 1000)
-select up.leaf, h.id, h.message_id, h.root_id, h.round, h.kind, h.status, h.fingerprint, h.prompt,
-       cast(h.record as text) as record, h.expires_at, h.taken_by, h.answered_by, h.created_at
-from up join hitl h on h.message_id = up.id
-where up.kind = 'ai' and up.status in ('completed', 'awaiting_input')
-order by h.created_at, h.id";
+order by h.created_at, h.id");
 
 /// The question of each branch that ends with one of `leaves`, whatever its state: the one on its nearest assistant
 /// message that is whole. Everything that asks which question a branch has asks here.
 pub(super) async fn nearest(tx: &mut Tx, leaves: &[MessageId]) -> Result<HashMap<MessageId, PendingRow>, StoreError> {
-    let rows = Sql::each(NEAREST, NEAREST_POSTGRES).json(leaves).all::<NearestRow>(tx).await?;
+    let rows = Sql::of(NEAREST).json(leaves).all::<NearestRow>(tx).await?;
     Ok(rows.into_iter().map(|row| (row.leaf, row.question)).collect())
 }
 

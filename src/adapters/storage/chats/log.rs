@@ -2,7 +2,7 @@
 
 use sqlx::FromRow;
 
-use super::super::sql::{Sql, Tx, unsigned};
+use super::super::sql::{Sql, Texts, Tx, lists, unsigned};
 use crate::domain::{error::StoreError, id::RunId, run::FrameBatch, time::Millis};
 
 const APPEND: &str = "
@@ -57,16 +57,14 @@ where log_from <= last_seq and id in (
   order by r.ended_at limit $2)
 returning id";
 
-const DROP: &str = "delete from run_events where run_id in (select value from json_each($1))";
-
-const DROP_POSTGRES: &str = "delete from run_events where run_id in (select jsonb_array_elements_text($1))";
+const DROP: Texts = lists!("delete from run_events where run_id in (" [1] ")");
 
 /// Drops the logs of runs that ended long enough ago.
 pub(super) async fn drop_ended(tx: &mut Tx, before: Millis, limit: i64) -> Result<u64, StoreError> {
     let marked = Sql::new(MARK_DROPPED).bind(before).bind(limit).all::<(RunId,)>(tx).await?;
     let marked: Vec<RunId> = marked.into_iter().map(|(run,)| run).collect();
     if !marked.is_empty() {
-        Sql::each(DROP, DROP_POSTGRES).json(&marked).run(tx).await?;
+        Sql::of(DROP).json(&marked).run(tx).await?;
     }
     Ok(marked.len() as u64)
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sqlx::{FromRow, types::Json};
 
 use super::{
-    super::sql::{Sql, Tx, Word, unsigned},
+    super::sql::{Sql, Texts, Tx, Word, lists, unsigned},
     hitl::PendingRow,
 };
 use crate::domain::{
@@ -37,10 +37,16 @@ struct MessageRow {
 
 // The siblings of a message are found by its parent: what it costs does not grow with its session. They are counted once
 // for all that are wanted of them: ten thousand of them cost ten thousand, not a hundred million.
-const MESSAGES: &str = "
+/// `$wanted` joins the listed ids (`$1`) with their messages `m`, as each dialect says it.
+macro_rules! messages {
+    ($wanted:literal) => {
+        concat!(
+            "
 with wanted as (
   select m.*, row_number() over (partition by m.parent_id, m.kind order by m.ord) as nth
-  from json_each($1) j cross join messages m on m.id = j.value where m.session_id = $2),
+  from ",
+            $wanted,
+            " where m.session_id = $2),
 counted as (
   select w.*,
          case when w.nth > 1 then null when w.parent_id is null
@@ -61,33 +67,15 @@ select m.id, m.parent_id, m.ord, m.kind, m.status, m.run_id, m.content, m.model,
        max(m.earlier) over (partition by m.parent_id, m.kind) + m.nth - 1 as sibling_index,
        max(m.siblings) over (partition by m.parent_id, m.kind) as sibling_count
 from counted m left join traces t on t.run_id = m.run_id and m.kind = 'ai'
-order by m.ord";
+order by m.ord"
+        )
+    };
+}
 
-const MESSAGES_POSTGRES: &str = "
-with wanted as (
-  select m.*, row_number() over (partition by m.parent_id, m.kind order by m.ord) as nth
-  from jsonb_array_elements_text($1) j (value) join messages m on m.id = j.value where m.session_id = $2),
-counted as (
-  select w.*,
-         case when w.nth > 1 then null when w.parent_id is null
-           then (select count(*) from messages s
-                 where s.session_id = $2 and s.parent_id is null and s.ord < w.ord and s.kind = w.kind)
-           else (select count(*) from messages s
-                 where s.session_id = $2 and s.parent_id = w.parent_id and s.ord < w.ord and s.kind = w.kind)
-         end as earlier,
-         case when w.nth > 1 then null when w.parent_id is null
-           then (select count(*) from messages s
-                 where s.session_id = $2 and s.parent_id is null and s.kind = w.kind)
-           else (select count(*) from messages s
-                 where s.session_id = $2 and s.parent_id = w.parent_id and s.kind = w.kind)
-         end as siblings
-  from wanted w)
-select m.id, m.parent_id, m.ord, m.kind, m.status, m.run_id, m.content, m.model, m.finish_reason, m.usage, m.timings,
-       t.body as trace, m.created_at,
-       max(m.earlier) over (partition by m.parent_id, m.kind) + m.nth - 1 as sibling_index,
-       max(m.siblings) over (partition by m.parent_id, m.kind) as sibling_count
-from counted m left join traces t on t.run_id = m.run_id and m.kind = 'ai'
-order by m.ord";
+const MESSAGES: Texts = Texts {
+    sqlite: messages!("json_each($1) j cross join messages m on m.id = j.value"),
+    postgres: messages!("jsonb_array_elements_text($1) j (value) join messages m on m.id = j.value"),
+};
 
 #[derive(FromRow)]
 struct PartRow {
@@ -96,15 +84,10 @@ struct PartRow {
 }
 
 // Tool results are the model's reading, and long; no reader of a message shows them.
-const PARTS: &str = "
+const PARTS: Texts = lists!("
 select message_id, body from message_parts
-where message_id in (select value from json_each($1)) and kind in ('reasoning', 'tool_call')
-order by message_id, no";
-
-const PARTS_POSTGRES: &str = "
-select message_id, body from message_parts
-where message_id in (select jsonb_array_elements_text($1)) and kind in ('reasoning', 'tool_call')
-order by message_id, no";
+where message_id in (" [1] ") and kind in ('reasoning', 'tool_call')
+order by message_id, no");
 
 #[derive(FromRow)]
 struct CitationRow {
@@ -121,27 +104,16 @@ struct CitationRow {
     removed: bool,
 }
 
-const CITATIONS: &str = "
+const CITATIONS: Texts = lists!("
 select c.message_id, c.marker, c.document_id, c.version_no, c.filename, c.page, c.char_start, c.char_end, c.quote,
        c.quote_sha256,
        not exists (select 1 from documents d where d.id = c.document_id and d.deleted_at is null) as removed
-from citations c where c.message_id in (select value from json_each($1)) order by c.message_id, c.marker";
+from citations c where c.message_id in (" [1] ") order by c.message_id, c.marker");
 
-const CITATIONS_POSTGRES: &str = "
-select c.message_id, c.marker, c.document_id, c.version_no, c.filename, c.page, c.char_start, c.char_end, c.quote,
-       c.quote_sha256,
-       not exists (select 1 from documents d where d.id = c.document_id and d.deleted_at is null) as removed
-from citations c where c.message_id in (select jsonb_array_elements_text($1)) order by c.message_id, c.marker";
-
-const QUESTIONS: &str = "
+const QUESTIONS: Texts = lists!("
 select id, message_id, root_id, round, kind, status, fingerprint, prompt, cast(record as text) as record, expires_at,
        taken_by, answered_by, created_at
-from hitl where message_id in (select value from json_each($1)) order by created_at, id";
-
-const QUESTIONS_POSTGRES: &str = "
-select id, message_id, root_id, round, kind, status, fingerprint, prompt, cast(record as text) as record, expires_at,
-       taken_by, answered_by, created_at
-from hitl where message_id in (select jsonb_array_elements_text($1)) order by created_at, id";
+from hitl where message_id in (" [1] ") order by created_at, id");
 
 #[derive(FromRow)]
 struct FeedbackRow {
@@ -150,20 +122,17 @@ struct FeedbackRow {
     comment: Option<String>,
 }
 
-const FEEDBACK: &str = "
-select message_id, rating, comment from feedback where message_id in (select value from json_each($1))";
-
-const FEEDBACK_POSTGRES: &str = "
-select message_id, rating, comment from feedback where message_id in (select jsonb_array_elements_text($1))";
+const FEEDBACK: Texts = lists!("
+select message_id, rating, comment from feedback where message_id in (" [1] ")");
 
 /// These messages of a session, whole, by their order. Of siblings none may be left out between two.
 async fn whole(tx: &mut Tx, session: SessionId, ids: &[MessageId], now: Millis) -> Result<Vec<Message>, StoreError> {
-    let on_them = |sqlite, postgres| Sql::each(sqlite, postgres).json(ids);
-    let rows = on_them(MESSAGES, MESSAGES_POSTGRES).bind(session).all::<MessageRow>(tx).await?;
+    let on_them = |texts| Sql::of(texts).json(ids);
+    let rows = on_them(MESSAGES).bind(session).all::<MessageRow>(tx).await?;
     let mut messages: Vec<Message> = rows.into_iter().map(MessageRow::bare).collect();
     let place: HashMap<MessageId, usize> =
         messages.iter().enumerate().map(|(place, message)| (message.id, place)).collect();
-    for PartRow { message_id, body: Json(part) } in on_them(PARTS, PARTS_POSTGRES).all(tx).await? {
+    for PartRow { message_id, body: Json(part) } in on_them(PARTS).all(tx).await? {
         let message = &mut messages[place[&message_id]];
         match part {
             MessagePart::Reasoning { text } => message.reasoning.get_or_insert_default().push_str(&text),
@@ -171,16 +140,14 @@ async fn whole(tx: &mut Tx, session: SessionId, ids: &[MessageId], now: Millis) 
             MessagePart::Text { .. } | MessagePart::ToolResult { .. } => {}
         }
     }
-    for row in on_them(CITATIONS, CITATIONS_POSTGRES).all::<CitationRow>(tx).await? {
+    for row in on_them(CITATIONS).all::<CitationRow>(tx).await? {
         messages[place[&row.message_id]].citations.push(row.citation()?);
     }
-    for row in on_them(QUESTIONS, QUESTIONS_POSTGRES).all::<PendingRow>(tx).await? {
+    for row in on_them(QUESTIONS).all::<PendingRow>(tx).await? {
         let message = &mut messages[place[&row.message_id]];
         message.pending = Some(row.at(now)?);
     }
-    for FeedbackRow { message_id, rating: Word(rating), comment } in
-        on_them(FEEDBACK, FEEDBACK_POSTGRES).all(tx).await?
-    {
+    for FeedbackRow { message_id, rating: Word(rating), comment } in on_them(FEEDBACK).all(tx).await? {
         messages[place[&message_id]].feedback = Some(Feedback { rating, comment });
     }
     Ok(messages)
@@ -315,7 +282,7 @@ mod tests {
         let walk = sqlx::AssertSqlSafe(format!("explain query plan {BRANCH}"));
         let walked: Vec<(i64, i64, i64, String)> =
             sqlx::query_as(walk).bind("leaf").bind("session").bind(6).fetch_all(&pool).await.unwrap();
-        let read = sqlx::AssertSqlSafe(format!("explain query plan {MESSAGES}"));
+        let read = sqlx::AssertSqlSafe(format!("explain query plan {}", MESSAGES.sqlite));
         let plan: Vec<(i64, i64, i64, String)> =
             sqlx::query_as(read).bind("[]").bind("session").fetch_all(&pool).await.unwrap();
         let steps: Vec<&str> = walked.iter().chain(&plan).map(|(.., step)| step.as_str()).collect();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sqlx::FromRow;
 
 use super::{
-    super::sql::{Sql, Tx},
+    super::sql::{Sql, Texts, Tx, lists},
     hitl::{MoveRow, PendingRow},
 };
 use crate::domain::{
@@ -28,13 +28,9 @@ struct QuestionMoveRow {
     step: MoveRow,
 }
 
-const MOVES: &str = "
+const MOVES: Texts = lists!("
 select hitl_id, from_status, to_status, run_id, reason, at from hitl_moves
-where hitl_id in (select value from json_each($1)) order by hitl_id, no";
-
-const MOVES_POSTGRES: &str = "
-select hitl_id, from_status, to_status, run_id, reason, at from hitl_moves
-where hitl_id in (select jsonb_array_elements_text($1)) order by hitl_id, no";
+where hitl_id in (" [1] ") order by hitl_id, no");
 
 pub(super) async fn questions(
     tx: &mut Tx,
@@ -48,7 +44,7 @@ pub(super) async fn questions(
     let rows = query.all::<PendingRow>(tx).await?;
     let ids: Vec<HitlId> = rows.iter().map(|row| row.id).collect();
     let mut moves: HashMap<HitlId, Vec<HitlMove>> = HashMap::new();
-    for row in Sql::each(MOVES, MOVES_POSTGRES).json(&ids).all::<QuestionMoveRow>(tx).await? {
+    for row in Sql::of(MOVES).json(&ids).all::<QuestionMoveRow>(tx).await? {
         moves.entry(row.hitl_id).or_default().push(row.step.into());
     }
     rows.into_iter()

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sqlx::{FromRow, types::Json};
 
-use super::super::sql::{Sql, Tx, unreadable, unsigned};
+use super::super::sql::{Sql, Texts, Tx, lists, unreadable, unsigned};
 use crate::domain::{
     error::StoreError,
     extract::PageMark,
@@ -62,22 +62,15 @@ impl PlacedRow {
     }
 }
 
-const HYDRATE: &str = "
+const HYDRATE: Texts = lists!("
 select c.id, c.version_id, c.level, c.no, c.parent_id, c.page, c.char_start, c.char_end, c.section, c.header, c.body,
        v.document_id, d.collection_id, d.filename, v.no as version_no, v.title, v.lang, v.facets
 from chunks c join versions v on v.id = c.version_id join documents d on d.id = v.document_id
-where c.id in (select value from json_each($1)) and v.state = 'current' and d.deleted_at is null
-  and d.collection_id in (select value from json_each($2))";
-
-const HYDRATE_POSTGRES: &str = "
-select c.id, c.version_id, c.level, c.no, c.parent_id, c.page, c.char_start, c.char_end, c.section, c.header, c.body,
-       v.document_id, d.collection_id, d.filename, v.no as version_no, v.title, v.lang, v.facets
-from chunks c join versions v on v.id = c.version_id join documents d on d.id = v.document_id
-where c.id in (select jsonb_array_elements_text($1)) and v.state = 'current' and d.deleted_at is null
-  and d.collection_id in (select jsonb_array_elements_text($2))";
+where c.id in (" [1] ") and v.state = 'current' and d.deleted_at is null
+  and d.collection_id in (" [2] ")");
 
 pub(super) async fn hydrate(tx: &mut Tx, access: &Access, ids: &[ChunkId]) -> Result<Vec<Placed>, StoreError> {
-    let query = Sql::each(HYDRATE, HYDRATE_POSTGRES).json(ids).json(&access.collections);
+    let query = Sql::of(HYDRATE).json(ids).json(&access.collections);
     let rows = query.all::<PlacedRow>(tx).await?;
     let mut found: HashMap<ChunkId, PlacedRow> = rows.into_iter().map(|row| (row.id, row)).collect();
     ids.iter().filter_map(|id| found.remove(id)).map(PlacedRow::placed).collect()
@@ -90,51 +83,35 @@ struct MarkRow {
     char_start: i64,
 }
 
-const PAGES_INSIDE: &str = "
+const PAGES_INSIDE: Texts = lists!("
 select c.id, p.label, p.char_start
 from chunks c join pages p on p.version_id = c.version_id and p.char_start > c.char_start and p.char_start < c.char_end
-where c.id in (select value from json_each($1)) and p.label is not null order by p.no";
-
-const PAGES_INSIDE_POSTGRES: &str = "
-select c.id, p.label, p.char_start
-from chunks c join pages p on p.version_id = c.version_id and p.char_start > c.char_start and p.char_start < c.char_end
-where c.id in (select jsonb_array_elements_text($1)) and p.label is not null order by p.no";
+where c.id in (" [1] ") and p.label is not null order by p.no");
 
 pub(super) async fn pages_inside(tx: &mut Tx, chunks: &[ChunkId]) -> Result<Vec<(ChunkId, PageMark)>, StoreError> {
-    let rows = Sql::each(PAGES_INSIDE, PAGES_INSIDE_POSTGRES).json(chunks).all::<MarkRow>(tx).await?;
+    let rows = Sql::of(PAGES_INSIDE).json(chunks).all::<MarkRow>(tx).await?;
     let place = |row: MarkRow| unsigned(row.char_start).map(|start| (row.id, PageMark { label: row.label, start }));
     rows.into_iter().map(place).collect()
 }
 
-const CHILDREN: &str = "
+const CHILDREN: Texts = lists!("
 select c.id, c.version_id, c.level, c.no, c.parent_id, c.page, c.char_start, c.char_end, c.section, c.header, c.body,
        v.document_id, d.collection_id, d.filename, v.no as version_no, v.title, v.lang, v.facets
 from chunks c join versions v on v.id = c.version_id join documents d on d.id = v.document_id
 where c.parent_id = $1 and v.state = 'current' and d.deleted_at is null
-  and d.collection_id in (select value from json_each($2))
-order by c.no";
-
-const CHILDREN_POSTGRES: &str = "
-select c.id, c.version_id, c.level, c.no, c.parent_id, c.page, c.char_start, c.char_end, c.section, c.header, c.body,
-       v.document_id, d.collection_id, d.filename, v.no as version_no, v.title, v.lang, v.facets
-from chunks c join versions v on v.id = c.version_id join documents d on d.id = v.document_id
-where c.parent_id = $1 and v.state = 'current' and d.deleted_at is null
-  and d.collection_id in (select jsonb_array_elements_text($2))
-order by c.no";
+  and d.collection_id in (" [2] ")
+order by c.no");
 
 pub(super) async fn children(tx: &mut Tx, access: &Access, parent: ChunkId) -> Result<Vec<Placed>, StoreError> {
-    let query = Sql::each(CHILDREN, CHILDREN_POSTGRES).bind(parent).json(&access.collections);
+    let query = Sql::of(CHILDREN).bind(parent).json(&access.collections);
     query.all::<PlacedRow>(tx).await?.into_iter().map(PlacedRow::placed).collect()
 }
 
-const CHILD_COUNTS: &str = "
-select parent_id, count(*) from chunks where parent_id in (select value from json_each($1)) group by parent_id";
-
-const CHILD_COUNTS_POSTGRES: &str = "
-select parent_id, count(*) from chunks where parent_id in (select jsonb_array_elements_text($1)) group by parent_id";
+const CHILD_COUNTS: Texts = lists!("
+select parent_id, count(*) from chunks where parent_id in (" [1] ") group by parent_id");
 
 pub(super) async fn child_counts(tx: &mut Tx, parents: &[ChunkId]) -> Result<Vec<(ChunkId, i64)>, StoreError> {
-    let counts = Sql::each(CHILD_COUNTS, CHILD_COUNTS_POSTGRES).json(parents).all::<(ChunkId, i64)>(tx).await?;
+    let counts = Sql::of(CHILD_COUNTS).json(parents).all::<(ChunkId, i64)>(tx).await?;
     let counts: HashMap<ChunkId, i64> = counts.into_iter().collect();
     Ok(parents.iter().map(|parent| (*parent, counts.get(parent).copied().unwrap_or(0))).collect())
 }
@@ -145,15 +122,10 @@ struct StretchRow {
     body: String,
 }
 
-const READABLE_VERSION: &str = "
+const READABLE_VERSION: Texts = lists!("
 select v.id from versions v join documents d on d.id = v.document_id
 where d.id = $1 and d.deleted_at is null and v.no = $2 and v.state in ('current', 'retired')
-  and d.collection_id in (select value from json_each($3))";
-
-const READABLE_VERSION_POSTGRES: &str = "
-select v.id from versions v join documents d on d.id = v.document_id
-where d.id = $1 and d.deleted_at is null and v.no = $2 and v.state in ('current', 'retired')
-  and d.collection_id in (select jsonb_array_elements_text($3))";
+  and d.collection_id in (" [3] ")");
 
 const STRETCHES: &str = "
 select char_start, body from pages where version_id = $1 and char_end > $2 and char_start < $3 order by no";
@@ -166,7 +138,7 @@ pub(super) async fn text(
     start: i64,
     end: i64,
 ) -> Result<String, StoreError> {
-    let query = Sql::each(READABLE_VERSION, READABLE_VERSION_POSTGRES).bind(document).bind(no);
+    let query = Sql::of(READABLE_VERSION).bind(document).bind(no);
     let (version,) = query.json(&access.collections).one::<(VersionId,)>(tx).await?;
     let stretches = Sql::new(STRETCHES).bind(version).bind(start).bind(end).all::<StretchRow>(tx).await?;
     let mut text = String::new();

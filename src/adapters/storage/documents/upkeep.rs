@@ -7,7 +7,7 @@ use super::{
     super::{
         Storage,
         jobs::{self, NewJob},
-        sql::{Sql, Tx, Word},
+        sql::{Sql, Texts, Tx, Word, lists},
         writer::Kind,
     },
     changes,
@@ -47,7 +47,7 @@ impl Upkeep for Storage {
     }
 
     async fn known_blobs(&self, sha256s: &[String]) -> Result<Vec<String>, StoreError> {
-        let known = Sql::each(KNOWN, KNOWN_POSTGRES).json(sha256s).all(&mut self.read().await?).await?;
+        let known = Sql::of(KNOWN).json(sha256s).all(&mut self.read().await?).await?;
         Ok(firsts(known))
     }
 
@@ -196,9 +196,7 @@ async fn forget(tx: &mut Tx, sha256: &str) -> Result<(), StoreError> {
     Sql::new(FORGET).bind(sha256).run(tx).await.map(|_| ())
 }
 
-const KNOWN: &str = "select sha256 from blobs where sha256 in (select value from json_each($1))";
-
-const KNOWN_POSTGRES: &str = "select sha256 from blobs where sha256 in (select jsonb_array_elements_text($1))";
+const KNOWN: Texts = lists!("select sha256 from blobs where sha256 in (" [1] ")");
 
 const CURRENT: &str = "
 select b.sha256 from blobs b
