@@ -162,7 +162,7 @@ async fn streams() {
     let server = Server::start(&model, true).await;
     let ideal = PACE * TOKENS as u32;
     let clients: Vec<_> = (0..8).map(|_| client()).collect();
-    for count in [100, 200, 400, 800, 1_600] {
+    for count in [100, 200, 300, 400, 800] {
         let (began, cpu) = (Instant::now(), server.cpu_ms());
         let (server, clients) = (&server, &clients);
         // They begin within the length of an answer, as people do, and each is followed by another.

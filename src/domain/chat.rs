@@ -172,6 +172,17 @@ pub struct Citation {
     pub removed: bool,
 }
 
+/// What a message says, as later turns of its branch read it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// Its place among the messages of its session.
+    pub ord: i64,
+    /// Who says it.
+    pub kind: MessageKind,
+    /// The text.
+    pub content: String,
+}
+
 /// A piece of an assistant message beside its text, in the order in which it happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -66,7 +66,7 @@ impl From<ListedRow> for ListedEvent {
 #[async_trait]
 impl MemoryStore for Storage {
     async fn note(&self, session: SessionId) -> Result<Option<Note>, StoreError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.glance().await?;
         let row = Sql::new(NOTE).bind(session).maybe::<(String, i64)>(&mut tx).await?;
         Ok(row.map(|(body, upto_ord)| Note { body, upto_ord }))
     }
@@ -90,7 +90,7 @@ impl MemoryStore for Storage {
     }
 
     async fn untold(&self, user: UserId, session: SessionId, limit: i64) -> Result<Vec<BackgroundEvent>, StoreError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.glance().await?;
         let rows = Sql::new(UNTOLD).bind(user).bind(session).bind(limit).all::<EventRow>(&mut tx).await?;
         Ok(rows.into_iter().map(BackgroundEvent::from).collect())
     }

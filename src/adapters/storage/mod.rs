@@ -140,10 +140,19 @@ impl Storage {
     /// A snapshot to read from; dropping it ends it. A read must never be held while a model speaks.
     async fn read(&self) -> Result<Tx, StoreError> {
         match &self.0.database {
-            Database::Sqlite { readers, .. } => readers.begin().await.map(Tx::Sqlite),
+            Database::Sqlite { readers, .. } => readers.begin().await.map(Tx::Snapshot),
             Database::Postgres(pool) => {
                 pool.begin_with("begin isolation level repeatable read, read only").await.map(Tx::Postgres)
             }
+        }
+        .map_err(failed)
+    }
+
+    /// The same for a single statement, which sees one state by itself: nothing is begun and nothing to be ended.
+    async fn glance(&self) -> Result<Tx, StoreError> {
+        match &self.0.database {
+            Database::Sqlite { readers, .. } => readers.acquire().await.map(Tx::Glance),
+            Database::Postgres(pool) => pool.acquire().await.map(Tx::PostgresGlance),
         }
         .map_err(failed)
     }

@@ -8,7 +8,7 @@ use std::{
 
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
-    PgPool, Postgres, Sqlite, SqlitePool,
+    Executor as _, PgPool, Postgres, Sqlite, SqlitePool,
     migrate::{MigrateError, Migrator},
     postgres::{PgConnectOptions, PgPoolOptions},
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
@@ -115,6 +115,8 @@ pub(super) async fn sqlite(folder: &Path) -> Result<Folder, OpenError> {
     let readers = SqlitePoolOptions::new()
         .max_connections(READERS)
         .max_lifetime(None)
+        // A connection to a file of this process does not break while it lies idle.
+        .test_before_acquire(false)
         .acquire_timeout(PATIENCE)
         .connect_with(options.pragma("query_only", "on"))
         .await?;
@@ -126,6 +128,10 @@ pub(super) async fn postgres(url: &SecretString, connections: u32) -> Result<PgP
     let pool = PgPoolOptions::new()
         .max_connections(connections.max(2))
         .acquire_timeout(PATIENCE)
+        // Whoever leaves while a transaction begins leaves it begun. The next one would read in it, for ever the same.
+        .after_release(|connection, _| {
+            Box::pin(async move { connection.execute(sqlx::raw_sql("begin; rollback")).await.map(|_| true) })
+        })
         .connect_with(options.application_name("askback"))
         .await?;
     guard(postgres_layout(&pool).await?, &POSTGRES)?;

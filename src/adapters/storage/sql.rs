@@ -3,8 +3,9 @@
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use sqlx::{
-    Arguments, Database, Decode, FromRow, Postgres, Sqlite, Transaction, Type,
+    Arguments, Database, Decode, FromRow, PgConnection, Postgres, Sqlite, SqliteConnection, Transaction, Type,
     error::BoxDynError,
+    pool::PoolConnection,
     postgres::{PgArguments, PgRow},
     sqlite::{SqliteArguments, SqliteRow},
     types::Json,
@@ -14,37 +15,54 @@ use crate::domain::{error::StoreError, id::Id, time::Millis};
 
 /// A transaction on one of the engines. Dropped without commit it is rolled back.
 pub(super) enum Tx {
-    /// Embedded.
-    Sqlite(Transaction<'static, Sqlite>),
+    /// Embedded, to read.
+    Snapshot(Transaction<'static, Sqlite>),
+    /// Embedded, for one statement.
+    Glance(PoolConnection<Sqlite>),
+    /// Embedded: the writer's connection, which outlives its transactions. It begins and ends them itself.
+    Writer(SqliteConnection),
     /// Server.
     Postgres(Transaction<'static, Postgres>),
+    /// Server, for one statement.
+    PostgresGlance(PoolConnection<Postgres>),
+}
+
+/// Where a statement runs.
+enum On<'t> {
+    Sqlite(&'t mut SqliteConnection),
+    Postgres(&'t mut PgConnection),
 }
 
 impl Tx {
     /// Makes it durable and visible.
     pub(super) async fn commit(self) -> Result<(), StoreError> {
         match self {
-            Self::Sqlite(tx) => tx.commit().await,
+            Self::Snapshot(tx) => tx.commit().await,
+            Self::Glance(_) | Self::PostgresGlance(_) => Ok(()),
+            Self::Writer(mut connection) => sqlx::query("commit").execute(&mut connection).await.map(drop),
             Self::Postgres(tx) => tx.commit().await,
         }
         .map_err(failed)
     }
 
-    /// The time that leases go by: the server's where several processes share one, for their clocks differ; else `clock`.
-    pub(super) async fn now(&mut self, clock: Millis) -> Result<Millis, StoreError> {
+    fn on(&mut self) -> On<'_> {
         match self {
-            Self::Sqlite(_) => Ok(clock),
-            Self::Postgres(_) => Sql::new(SERVER_TIME).one::<(Millis,)>(self).await.map(|(now,)| now),
+            Self::Snapshot(tx) => On::Sqlite(tx),
+            Self::Glance(connection) => On::Sqlite(connection),
+            Self::Writer(connection) => On::Sqlite(connection),
+            Self::Postgres(tx) => On::Postgres(tx),
+            Self::PostgresGlance(connection) => On::Postgres(connection),
         }
     }
 
-    /// Undoes it.
-    pub(super) async fn rollback(self) -> Result<(), StoreError> {
+    /// The time that leases go by: the server's where several processes share one, for their clocks differ; else `clock`.
+    pub(super) async fn now(&mut self, clock: Millis) -> Result<Millis, StoreError> {
         match self {
-            Self::Sqlite(tx) => tx.rollback().await,
-            Self::Postgres(tx) => tx.rollback().await,
+            Self::Snapshot(_) | Self::Glance(_) | Self::Writer(_) => Ok(clock),
+            Self::Postgres(_) | Self::PostgresGlance(_) => {
+                Sql::new(SERVER_TIME).one::<(Millis,)>(self).await.map(|(now,)| now)
+            }
         }
-        .map_err(failed)
     }
 }
 
@@ -133,15 +151,15 @@ impl Sql {
 
     /// Runs it; the number of rows that it changed.
     pub(super) async fn run(self, tx: &mut Tx) -> Result<u64, StoreError> {
-        match tx {
-            Tx::Sqlite(tx) => {
+        match tx.on() {
+            On::Sqlite(connection) => {
                 let text = self.texts.sqlite;
-                let done = sqlx::query_with(text, self.sqlite_args()?).execute(&mut **tx).await.map_err(failed)?;
+                let done = sqlx::query_with(text, self.sqlite_args()?).execute(connection).await.map_err(failed)?;
                 Ok(done.rows_affected())
             }
-            Tx::Postgres(tx) => {
+            On::Postgres(connection) => {
                 let text = self.texts.postgres;
-                let done = sqlx::query_with(text, self.postgres_args()?).execute(&mut **tx).await.map_err(failed)?;
+                let done = sqlx::query_with(text, self.postgres_args()?).execute(connection).await.map_err(failed)?;
                 Ok(done.rows_affected())
             }
         }
@@ -149,14 +167,14 @@ impl Sql {
 
     /// All rows.
     pub(super) async fn all<T: Row>(self, tx: &mut Tx) -> Result<Vec<T>, StoreError> {
-        match tx {
-            Tx::Sqlite(tx) => {
+        match tx.on() {
+            On::Sqlite(connection) => {
                 let text = self.texts.sqlite;
-                sqlx::query_as_with(text, self.sqlite_args()?).fetch_all(&mut **tx).await
+                sqlx::query_as_with(text, self.sqlite_args()?).fetch_all(connection).await
             }
-            Tx::Postgres(tx) => {
+            On::Postgres(connection) => {
                 let text = self.texts.postgres;
-                sqlx::query_as_with(text, self.postgres_args()?).fetch_all(&mut **tx).await
+                sqlx::query_as_with(text, self.postgres_args()?).fetch_all(connection).await
             }
         }
         .map_err(failed)
@@ -164,14 +182,14 @@ impl Sql {
 
     /// The row, if there is one.
     pub(super) async fn maybe<T: Row>(self, tx: &mut Tx) -> Result<Option<T>, StoreError> {
-        match tx {
-            Tx::Sqlite(tx) => {
+        match tx.on() {
+            On::Sqlite(connection) => {
                 let text = self.texts.sqlite;
-                sqlx::query_as_with(text, self.sqlite_args()?).fetch_optional(&mut **tx).await
+                sqlx::query_as_with(text, self.sqlite_args()?).fetch_optional(connection).await
             }
-            Tx::Postgres(tx) => {
+            On::Postgres(connection) => {
                 let text = self.texts.postgres;
-                sqlx::query_as_with(text, self.postgres_args()?).fetch_optional(&mut **tx).await
+                sqlx::query_as_with(text, self.postgres_args()?).fetch_optional(connection).await
             }
         }
         .map_err(failed)

@@ -51,12 +51,12 @@ impl UserStore for Storage {
     }
 
     async fn user(&self, id: UserId) -> Result<User, StoreError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.glance().await?;
         Sql::new(USER).bind(id).one::<UserRow>(&mut tx).await.map(User::from)
     }
 
     async fn user_by_name(&self, name_key: &str) -> Result<User, StoreError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.glance().await?;
         Sql::new(USER_BY_NAME).bind(name_key).one::<UserRow>(&mut tx).await.map(User::from)
     }
 

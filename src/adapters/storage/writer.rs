@@ -1,6 +1,6 @@
 //! The one writer of SQLite. An fsync costs milliseconds, so writes that arrive while one runs share the next.
 //!
-//! One task owns the write connection. It takes what is queued, runs each operation in its own savepoint, commits once,
+//! One task owns the write connection. It takes what is queued, runs each of several operations in a savepoint, commits once,
 //! and only then gives the answers. A failed operation undoes its savepoint and nothing else; a failed commit fails the
 //! whole group. What is queued runs to its end even when its caller has left.
 
@@ -15,14 +15,14 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
-use sqlx::{Executor, SqlitePool};
+use sqlx::{Connection as _, SqlitePool};
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::sql::{Tx, failed};
+use super::sql::{Sql, Tx, failed};
 use crate::domain::error::StoreError;
 
 /// Most operations in one commit.
@@ -128,7 +128,7 @@ impl Writer {
     pub(super) fn start(pool: SqlitePool, tasks: &TaskTracker, stop: CancellationToken) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
         let works = Arc::new(AtomicBool::new(true));
-        tasks.spawn(Loop { pool, waiting, works: Arc::clone(&works), full: true }.run(stop));
+        tasks.spawn(Loop { pool, waiting, works: Arc::clone(&works), connection: None, full: true }.run(stop));
         Self { queue, works }
     }
 
@@ -156,12 +156,24 @@ struct Loop {
     pool: SqlitePool,
     waiting: mpsc::Receiver<Box<dyn Op>>,
     works: Arc<AtomicBool>,
-    /// Whether the connection is known to sync every commit.
+    /// Between transactions; none before the first one, and after one that could not be undone.
+    connection: Option<Tx>,
+    /// Whether the connection syncs every commit.
     full: bool,
 }
 
 impl Loop {
     async fn run(mut self, stop: CancellationToken) {
+        self.serve(stop).await;
+        if let Some(Tx::Writer(connection)) = self.connection
+            && let Err(error) = connection.close().await
+        {
+            tracing::warn!(%error, "the write connection was not closed in order");
+        }
+    }
+
+    /// Until nothing is waited for any more.
+    async fn serve(&mut self, stop: CancellationToken) {
         let mut next: VecDeque<Box<dyn Op>> = VecDeque::with_capacity(GROUP);
         loop {
             if next.is_empty() {
@@ -212,47 +224,67 @@ impl Loop {
                 return Err(error);
             }
         };
-        let started = Instant::now();
-        while let Some(mut op) = next.pop_front() {
-            let stepped = step(&mut tx, op.as_mut()).await;
-            done.push(op);
-            if let Err(error) = stepped {
-                // The error is the cause; what rolling back says about a transaction that is gone adds nothing.
-                let _ = tx.rollback().await;
-                return Err(error);
-            }
-            if started.elapsed() >= SPAN {
-                break;
-            }
+        let committed = committed(&mut tx, next, done).await;
+        // A connection that does not even undo is let go: closing it undoes what it had begun.
+        if committed.is_ok() || say(&mut tx, "rollback").await.is_ok() {
+            self.connection = Some(tx);
         }
-        done.iter().try_for_each(|op| op.kind().before_commit())?;
-        tx.commit().await?;
-        done.iter().try_for_each(|op| op.kind().after_commit())
+        committed
     }
 
     /// `synchronous` cannot change inside a transaction. A later full commit syncs all of the log before it.
     async fn begin(&mut self, durable: bool) -> Result<Tx, StoreError> {
+        let mut tx = match self.connection.take() {
+            Some(tx) => tx,
+            None => {
+                self.full = true;
+                Tx::Writer(self.pool.acquire().await.map_err(failed)?.detach())
+            }
+        };
         if durable != self.full {
-            let pragma = if durable { "pragma synchronous = full" } else { "pragma synchronous = normal" };
-            self.pool.execute(pragma).await.map_err(failed)?;
+            say(&mut tx, if durable { "pragma synchronous = full" } else { "pragma synchronous = normal" }).await?;
             self.full = durable;
         }
-        Ok(Tx::Sqlite(self.pool.begin_with("begin immediate").await.map_err(failed)?))
+        say(&mut tx, "begin immediate").await?;
+        Ok(tx)
     }
 }
 
-/// Runs one operation in a savepoint. An error means that the transaction is lost, not that the operation failed.
-async fn step(tx: &mut Tx, op: &mut dyn Op) -> Result<(), StoreError> {
-    savepoint(tx, "savepoint op").await?;
-    if !op.run(tx).await {
-        savepoint(tx, "rollback to op").await?;
+/// Runs operations in the transaction that `tx` has begun, and ends it.
+async fn committed(
+    tx: &mut Tx,
+    next: &mut VecDeque<Box<dyn Op>>,
+    done: &mut Vec<Box<dyn Op>>,
+) -> Result<(), StoreError> {
+    let is_alone = next.len() == 1;
+    let started = Instant::now();
+    while let Some(mut op) = next.pop_front() {
+        let stays = if is_alone { Ok(op.run(tx).await) } else { step(tx, op.as_mut()).await };
+        done.push(op);
+        if !stays? && is_alone {
+            return say(tx, "rollback").await;
+        }
+        if started.elapsed() >= SPAN {
+            break;
+        }
     }
-    savepoint(tx, "release op").await
+    done.iter().try_for_each(|op| op.kind().before_commit())?;
+    say(tx, "commit").await?;
+    done.iter().try_for_each(|op| op.kind().after_commit())
 }
 
-async fn savepoint(tx: &mut Tx, statement: &'static str) -> Result<(), StoreError> {
-    if let Tx::Sqlite(tx) = tx {
-        tx.execute(statement).await.map_err(failed)?;
+/// Runs one of several operations in a savepoint; whether its writes stay. An error means that the transaction is lost,
+/// not that the operation failed.
+async fn step(tx: &mut Tx, op: &mut dyn Op) -> Result<bool, StoreError> {
+    say(tx, "savepoint op").await?;
+    let stays = op.run(tx).await;
+    if !stays {
+        say(tx, "rollback to op").await?;
     }
-    Ok(())
+    say(tx, "release op").await?;
+    Ok(stays)
+}
+
+async fn say(tx: &mut Tx, statement: &'static str) -> Result<(), StoreError> {
+    Sql::new(statement).run(tx).await.map(drop)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Accept, Accepted, Finish, Message, Refused, Session};
+use super::{Accept, Accepted, Finish, Message, Refused, Said, Session};
 use crate::domain::{
     error::StoreError,
     hitl::{HitlStatus, Pending},
@@ -74,6 +74,8 @@ pub trait ChatStore: Send + Sync {
     async fn delete_session(&self, user: UserId, name: &str) -> Result<(), StoreError>;
     /// The branch that ends with `leaf`, oldest first: its last `limit` messages, whole.
     async fn branch(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Message>, StoreError>;
+    /// The same without all that hangs on the messages: what a turn reads of those before it.
+    async fn said(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Said>, StoreError>;
     /// A message of `user`.
     async fn message(&self, user: UserId, id: MessageId) -> Result<Message, StoreError>;
 

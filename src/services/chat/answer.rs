@@ -123,6 +123,7 @@ impl Inner {
         work: &mut Work,
     ) -> Result<Ending, TurnError> {
         let mut context = self.context(scene).await?;
+        work.earlier = Some(context.read);
         context.background.given = given;
         context.hear(self.ports.memory.as_ref(), scene.user, scene.accepted.session.id).await?;
         // Whoever leaves a question for another does not ask it again with a word more.

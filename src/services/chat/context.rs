@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     domain::{
-        chat::{ChatStore, Message, MessageKind},
+        chat::{ChatStore, MessageKind, Said},
         error::StoreError,
         id::{MessageId, SessionId, UserId},
         memory::{BackgroundEvent, EventId, MemoryStore},
@@ -27,11 +27,13 @@ const MAX_HISTORY_MESSAGE: usize = 6_000;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Context {
     /// Earlier messages of the branch, oldest first, without empty ones.
-    pub(super) history: Vec<Message>,
+    pub(super) history: Vec<Said>,
     /// What else the turn knows.
     pub(super) background: Background,
     /// Told with this turn.
     pub(super) events: Vec<BackgroundEvent>,
+    /// How many messages of the branch were read, empty ones too.
+    pub(super) read: usize,
 }
 
 /// Reads it: the last `limit` messages of the branch that ends with `leaf`, and the note. Events are for
@@ -45,9 +47,10 @@ pub(super) async fn read(
 ) -> Result<Context, StoreError> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut history = match leaf {
-        Some(leaf) => chats.branch(session, leaf, limit).await?,
+        Some(leaf) => chats.said(session, leaf, limit).await?,
         None => Vec::new(),
     };
+    let read = history.len();
     history.retain(|message| !message.content.trim().is_empty());
     let note = memory.note(session).await?.map(|note| note.body).filter(|body| !body.trim().is_empty());
     let texts = |kind: MessageKind| {
@@ -55,7 +58,7 @@ pub(super) async fn read(
     };
     let (user_turns, answers) = (texts(MessageKind::Human), texts(MessageKind::Ai));
     let background = Background { user_turns, answers, note, ..Background::default() };
-    Ok(Context { history, background, events: Vec::new() })
+    Ok(Context { history, background, events: Vec::new(), read })
 }
 
 impl Context {
@@ -167,6 +170,10 @@ mod tests {
         Prompt::Assistant { content: content.into(), tool_calls: vec![] }
     }
 
+    fn said(kind: MessageKind, content: &str) -> Said {
+        Said { ord: 1, kind, content: content.into() }
+    }
+
     fn system(content: &str) -> Prompt {
         Prompt::System { content: content.into() }
     }
@@ -175,13 +182,13 @@ mod tests {
     fn neighbouring_questions_are_merged_and_roles_alternate() {
         let context = Context {
             history: vec![
-                Message::said(MessageKind::Ai, "cut off"),
-                Message::said(MessageKind::Human, "one"),
-                Message::said(MessageKind::Ai, "first"),
-                Message::said(MessageKind::Human, "two, which failed"),
+                said(MessageKind::Ai, "cut off"),
+                said(MessageKind::Human, "one"),
+                said(MessageKind::Ai, "first"),
+                said(MessageKind::Human, "two, which failed"),
             ],
             background: Background { note: Some("A note.".into()), ..Background::default() },
-            events: vec![],
+            ..Context::default()
         };
         assert_eq!(
             context.prompts("Be good.\n", "three", 1000),
@@ -198,10 +205,10 @@ mod tests {
     fn the_oldest_goes_first_when_the_window_is_small() {
         let context = Context {
             history: vec![
-                Message::said(MessageKind::Human, &"一".repeat(50)),
-                Message::said(MessageKind::Ai, "A"),
-                Message::said(MessageKind::Human, "B"),
-                Message::said(MessageKind::Ai, "C"),
+                said(MessageKind::Human, &"一".repeat(50)),
+                said(MessageKind::Ai, "A"),
+                said(MessageKind::Human, "B"),
+                said(MessageKind::Ai, "C"),
             ],
             ..Context::default()
         };

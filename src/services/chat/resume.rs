@@ -40,6 +40,7 @@ impl Inner {
         let mut record = record.clone();
         record.answers.push(answer);
         let context = self.context(scene).await?;
+        work.earlier = Some(context.read);
         // What may be read is asked again: it may have changed since the question.
         let only = scene.request.collections.clone().or_else(|| record.only.clone());
         let access = self.ports.documents.readable(scene.user, only.as_deref()).await?;

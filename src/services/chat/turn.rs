@@ -95,11 +95,13 @@ pub(super) struct Work {
     pub(super) verdict: Option<Value>,
     /// Background events that the model was told.
     pub(super) told: Vec<EventId>,
+    /// Messages before the question, as far as a turn reads back; `None` where it read none.
+    pub(super) earlier: Option<usize>,
 }
 
 impl Work {
     fn new(sink: Arc<Sink>) -> Self {
-        Self { transcript: Transcript::new(sink), settlement: None, verdict: None, told: Vec::new() }
+        Self { transcript: Transcript::new(sink), settlement: None, verdict: None, told: Vec::new(), earlier: None }
     }
 }
 
@@ -307,7 +309,7 @@ impl Inner {
         if let Ending::Failed(error) = &ending {
             tracing::warn!(%error, "the turn failed");
         }
-        let retrieval = work.transcript.retrieval;
+        let (retrieval, earlier) = (work.transcript.retrieval, work.earlier);
         let finished = AssertUnwindSafe(self.finish(&scene, &live, work, ending)).catch_unwind().await;
         let written = match finished {
             Ok(written) => written,
@@ -329,7 +331,7 @@ impl Inner {
             Written::Yes => {
                 self.hand_over(scene.accepted.session.id);
                 if status.is_good() {
-                    self.after_answer(&scene, &live).await;
+                    self.after_answer(&scene, &live, earlier).await;
                 }
             }
             Written::No => {}
@@ -348,11 +350,11 @@ impl Inner {
 
     /// What an answer leaves to do. A stop waits for none of it; what left the history is taken up by the next turn that
     /// ends well.
-    async fn after_answer(&self, scene: &Scene, live: &LiveRun) {
+    async fn after_answer(&self, scene: &Scene, live: &LiveRun, earlier: Option<usize>) {
         tokio::select! {
             biased;
             _ = live.stopped() => {}
-            _ = join(self.note(scene), self.entitle(scene)) => {}
+            _ = join(self.note(scene, earlier), self.entitle(scene)) => {}
         }
     }
 
@@ -375,11 +377,15 @@ impl Inner {
     }
 
     /// Brings the session's note up to date, once its history no longer fits. A failure costs the note, not the turn.
-    async fn note(&self, scene: &Scene) {
+    async fn note(&self, scene: &Scene, earlier: Option<usize>) {
+        // The next turn reads the question and its answer too.
+        if earlier.is_some_and(|earlier| earlier + 2 <= self.config.history) {
+            return;
+        }
         let session = scene.accepted.session.id;
         let reach = self.config.history + NOTE_REACH;
         let branch =
-            self.ports.chats.branch(session, scene.accepted.human, i64::try_from(reach).unwrap_or(i64::MAX)).await;
+            self.ports.chats.said(session, scene.accepted.human, i64::try_from(reach).unwrap_or(i64::MAX)).await;
         let stored = match branch {
             // The answer is the newest message of the next turn's history, so the question ends one before it.
             Ok(messages) => {

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     domain::{
-        chat::{Message, MessageKind},
+        chat::{MessageKind, Said},
         error::StoreError,
         id::SessionId,
         memory::{MemoryStore, Note},
@@ -51,10 +51,10 @@ impl Notes {
     ///
     /// # Errors
     /// The store's.
-    pub async fn update(&self, session: SessionId, leaving: &[Message], now: Millis) -> Result<bool, StoreError> {
+    pub async fn update(&self, session: SessionId, leaving: &[Said], now: Millis) -> Result<bool, StoreError> {
         let before = self.store.note(session).await?;
         let covered = before.as_ref().map(|note| note.upto_ord);
-        let fresh: Vec<&Message> = leaving
+        let fresh: Vec<&Said> = leaving
             .iter()
             .filter(|message| Some(message.ord) > covered && !message.content.trim().is_empty())
             .collect();
@@ -73,7 +73,7 @@ impl Notes {
 }
 
 /// The note as a model writes it; `None` when it fails, takes too long or says nothing.
-async fn written(model: &dyn ChatModel, before: &str, fresh: &[&Message]) -> Option<String> {
+async fn written(model: &dyn ChatModel, before: &str, fresh: &[&Said]) -> Option<String> {
     let mut material = String::from("Note so far:\n");
     material.push_str(if before.is_empty() { "(none)" } else { before });
     material.push_str("\n\nMessages:\n");
@@ -106,7 +106,7 @@ async fn written(model: &dyn ChatModel, before: &str, fresh: &[&Message]) -> Opt
 }
 
 /// One line per question and per answer, the oldest dropped when there are too many.
-fn by_rule(before: &str, fresh: &[&Message]) -> String {
+fn by_rule(before: &str, fresh: &[&Said]) -> String {
     let mut lines: Vec<String> = before.lines().map(str::to_owned).collect();
     for message in fresh {
         let is_chinese = detect(&message.content) == Lang::Zh;
@@ -137,8 +137,8 @@ fn first_sentence(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn message(ord: i64, kind: MessageKind, content: &str) -> Message {
-        Message { ord, ..Message::said(kind, content) }
+    fn message(ord: i64, kind: MessageKind, content: &str) -> Said {
+        Said { ord, kind, content: content.into() }
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
         );
         let note = by_rule("Asked: Hello\nAnswered: 24 months [1].", &[&question, &answer]);
         assert_eq!(note, "Asked: Hello\nAsked: How long is the warranty of the Aurora X1?\nAnswered: 24 months [1].");
-        let many: Vec<Message> =
+        let many: Vec<Said> =
             (0..20).map(|n| message(n, MessageKind::Human, &format!("第{n}个问题：{}？", "很长".repeat(20)))).collect();
         let note = by_rule("问：最早的", &many.iter().collect::<Vec<_>>());
         assert!(note.chars().count() <= MAX_NOTE);

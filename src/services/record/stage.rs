@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use crate::domain::{
     chat::{
         Accept, Accepted, ChatStore, EndQueued, Enqueued, Feedback, Finish, Head, HistoryStore, HitlMove, Message,
-        QueueBounds, QueueStore, Refused, Session, SessionChange, StartQueued, Started,
+        QueueBounds, QueueStore, Refused, Said, Session, SessionChange, StartQueued, Started,
     },
     error::StoreError,
     hitl::Pending,
@@ -77,6 +77,10 @@ impl ChatStore for Stage {
     }
 
     async fn branch(&self, _: SessionId, _: MessageId, _: i64) -> Result<Vec<Message>, StoreError> {
+        Err(EMPTY)
+    }
+
+    async fn said(&self, _: SessionId, _: MessageId, _: i64) -> Result<Vec<Said>, StoreError> {
         Err(EMPTY)
     }
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{Unrecorded, tape, tape::Turned, through};
 use crate::domain::{
-    chat::{Accept, Accepted, ChatStore, Finish, HitlMove, Message, Refused, Session},
+    chat::{Accept, Accepted, ChatStore, Finish, HitlMove, Message, Refused, Said, Session},
     error::StoreError,
     hitl::Pending,
     id::{HitlId, MessageId, RunId, SessionId, UserId},
@@ -103,7 +103,11 @@ impl ChatStore for TapedChats {
     }
 
     async fn branch(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Message>, StoreError> {
-        through("chats.branch", &(session, leaf, limit), self.0.branch(session, leaf, limit)).await
+        self.0.branch(session, leaf, limit).await
+    }
+
+    async fn said(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Said>, StoreError> {
+        through("chats.said", &(session, leaf, limit), self.0.said(session, leaf, limit)).await
     }
 
     async fn message(&self, user: UserId, id: MessageId) -> Result<Message, StoreError> {

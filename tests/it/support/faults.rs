@@ -9,7 +9,7 @@ use std::{
 use askback::domain::{
     chat::{
         Accept, Accepted, ChatStore, EndQueued, Enqueued, Finish, Head, HitlMove, Message, QueueBounds, QueueStore,
-        Refused, Session, StartQueued, Started,
+        Refused, Said, Session, StartQueued, Started,
     },
     error::{EngineError, ModelError, StoreError},
     hitl::Pending,
@@ -301,6 +301,11 @@ impl ChatStore for FaultyChats {
     async fn branch(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Message>, StoreError> {
         self.faults.store("branch").await?;
         self.inner.branch(session, leaf, limit).await
+    }
+
+    async fn said(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Said>, StoreError> {
+        self.faults.store("said").await?;
+        self.inner.said(session, leaf, limit).await
     }
 
     async fn message(&self, user: UserId, id: MessageId) -> Result<Message, StoreError> {

@@ -1,31 +1,40 @@
 //! Run logs: what watchers have seen, and can see again.
 
+use std::collections::HashSet;
+
 use sqlx::FromRow;
 
-use super::super::sql::{Sql, Texts, Tx, lists, unsigned};
+use super::super::sql::{Sql, Texts, Tx, lists, unreadable, unsigned};
 use crate::domain::{error::StoreError, id::RunId, run::FrameBatch, time::Millis};
 
+// However many runs speak at a time, their frames cost one statement: `$1` lists run, first, last, lines and owner.
 const APPEND: &str = "
 insert into run_events (run_id, first_seq, last_seq, frames)
-select r.id, $2, $3, $4 from runs r where r.id = $1 and r.status in ('queued', 'running') and r.owner = $5
-on conflict (run_id, first_seq) do update set last_seq = excluded.last_seq, frames = excluded.frames";
+select r.id, j.value ->> 1, j.value ->> 2, cast(j.value ->> 3 as blob)
+from json_each($1) j join runs r on r.id = j.value ->> 0
+where r.status in ('queued', 'running') and r.owner = j.value ->> 4
+on conflict (run_id, first_seq) do update set last_seq = excluded.last_seq, frames = excluded.frames
+returning run_id";
 
 // The share lock makes a fenced owner wait for the `finish` that fences it, and then find the run ended.
 const APPEND_POSTGRES: &str = "
 insert into run_events (run_id, first_seq, last_seq, frames)
-select r.id, $2, $3, $4 from runs r where r.id = $1 and r.status in ('queued', 'running') and r.owner = $5 for share
-on conflict (run_id, first_seq) do update set last_seq = excluded.last_seq, frames = excluded.frames";
+select r.id, cast(j.value ->> 1 as bigint), cast(j.value ->> 2 as bigint), convert_to(j.value ->> 3, 'UTF8')
+from jsonb_array_elements($1) j (value) join runs r on r.id = j.value ->> 0
+where r.status in ('queued', 'running') and r.owner = j.value ->> 4 for share of r
+on conflict (run_id, first_seq) do update set last_seq = excluded.last_seq, frames = excluded.frames
+returning run_id";
 
 /// Appends frames; gives the runs that take none any more. A batch may be sent again after an unclear failure.
 pub(super) async fn append(tx: &mut Tx, batches: Vec<FrameBatch>) -> Result<Vec<RunId>, StoreError> {
-    let mut dropped = Vec::new();
-    for batch in batches {
-        let run = batch.run;
-        if bound(Sql::each(APPEND, APPEND_POSTGRES), batch).run(tx).await? == 0 && !dropped.contains(&run) {
-            dropped.push(run);
-        }
+    let mut rows = Vec::with_capacity(batches.len());
+    for FrameBatch { run, owner, first_seq, last_seq, lines } in batches {
+        let lines = String::from_utf8(lines).map_err(|error| unreadable("frames", error))?;
+        rows.push((run, first_seq, last_seq, lines, owner));
     }
-    Ok(dropped)
+    let taken = Sql::each(APPEND, APPEND_POSTGRES).json(&rows).all::<(RunId,)>(tx).await?;
+    let taken: HashSet<RunId> = taken.into_iter().map(|(run,)| run).collect();
+    Ok(rows.into_iter().map(|(run, ..)| run).filter(|run| !taken.contains(run)).collect())
 }
 
 const APPEND_LAST: &str = "
@@ -35,7 +44,9 @@ on conflict (run_id, first_seq) do update set last_seq = excluded.last_seq, fram
 
 /// The frames that a run ends with, within the transaction that ends it.
 pub(super) async fn append_last(tx: &mut Tx, batch: FrameBatch) -> Result<(), StoreError> {
-    bound(Sql::new(APPEND_LAST), batch).run(tx).await.map(|_| ())
+    let FrameBatch { run, owner, first_seq, last_seq, lines } = batch;
+    let sql = Sql::new(APPEND_LAST).bind(run).bind(first_seq).bind(last_seq).bind(lines).bind(owner);
+    sql.run(tx).await.map(|_| ())
 }
 
 const APPEND_FIRST: &str = "insert into run_events (run_id, first_seq, last_seq, frames) values ($1, $2, $3, $4)";
@@ -44,10 +55,6 @@ const APPEND_FIRST: &str = "insert into run_events (run_id, first_seq, last_seq,
 pub(super) async fn append_first(tx: &mut Tx, batch: FrameBatch) -> Result<(), StoreError> {
     let sql = Sql::new(APPEND_FIRST).bind(batch.run).bind(batch.first_seq).bind(batch.last_seq).bind(batch.lines);
     sql.run(tx).await.map(|_| ())
-}
-
-fn bound(sql: Sql, batch: FrameBatch) -> Sql {
-    sql.bind(batch.run).bind(batch.first_seq).bind(batch.last_seq).bind(batch.lines).bind(batch.owner)
 }
 
 const MARK_DROPPED: &str = "

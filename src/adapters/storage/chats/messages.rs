@@ -9,7 +9,7 @@ use super::{
     hitl::PendingRow,
 };
 use crate::domain::{
-    chat::{Citation, Feedback, Message, MessageKind, MessagePart, MessageStatus, Rating, Timings},
+    chat::{Citation, Feedback, Message, MessageKind, MessagePart, MessageStatus, Rating, Said, Timings},
     error::StoreError,
     id::{DocumentId, MessageId, RunId, SessionId, UserId},
     model::Usage,
@@ -176,6 +176,34 @@ pub(super) async fn branch(
     let ids: Vec<MessageId> = rows.into_iter().map(|(id,)| id).collect();
     // Who is answered was there before: the order of a branch is that of its session.
     whole(tx, session, &ids, now).await
+}
+
+#[derive(FromRow)]
+struct SaidRow {
+    ord: i64,
+    kind: Word<MessageKind>,
+    content: String,
+}
+
+const SAID: &str = "
+with recursive up (id, depth) as (
+  select id, 1 from messages where id = $1 and session_id = $2
+  union all
+  select m.parent_id, up.depth + 1 from up join messages m on m.id = up.id
+  where m.parent_id is not null and up.depth < $3)
+select m.ord, m.kind, m.content from up join messages m on m.id = up.id order by m.ord";
+
+pub(super) async fn said(
+    tx: &mut Tx,
+    session: SessionId,
+    leaf: MessageId,
+    limit: i64,
+) -> Result<Vec<Said>, StoreError> {
+    let rows = Sql::new(SAID).bind(leaf).bind(session).bind(limit).all::<SaidRow>(tx).await?;
+    if rows.is_empty() {
+        return Err(StoreError::NotFound);
+    }
+    Ok(rows.into_iter().map(|SaidRow { ord, kind: Word(kind), content }| Said { ord, kind, content }).collect())
 }
 
 const PIECES: &str = "

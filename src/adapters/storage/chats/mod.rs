@@ -26,7 +26,7 @@ use async_trait::async_trait;
 use self::search::Terms;
 use super::{Storage, sql::Tx, writer::Kind};
 use crate::domain::{
-    chat::{Accept, Accepted, ChatStore, Finish, HitlMove, Message, Refused, Session},
+    chat::{Accept, Accepted, ChatStore, Finish, HitlMove, Message, Refused, Said, Session},
     error::StoreError,
     hitl::Pending,
     id::{HitlId, MessageId, RunId, SessionId, UserId},
@@ -67,11 +67,11 @@ impl ChatStore for Storage {
     }
 
     async fn run(&self, user: UserId, run: RunId) -> Result<Run, StoreError> {
-        runs::run(&mut self.read().await?, user, run).await
+        runs::run(&mut self.glance().await?, user, run).await
     }
 
     async fn frames(&self, run: RunId, after: u64, limit: i64) -> Result<Vec<FrameBatch>, StoreError> {
-        log::frames(&mut self.read().await?, run, after, limit).await
+        log::frames(&mut self.glance().await?, run, after, limit).await
     }
 
     async fn drop_logs(&self, before: Millis, limit: i64) -> Result<u64, StoreError> {
@@ -106,6 +106,10 @@ impl ChatStore for Storage {
 
     async fn branch(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Message>, StoreError> {
         messages::branch(&mut self.read().await?, session, leaf, limit, self.now()).await
+    }
+
+    async fn said(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Said>, StoreError> {
+        messages::said(&mut self.glance().await?, session, leaf, limit).await
     }
 
     async fn message(&self, user: UserId, id: MessageId) -> Result<Message, StoreError> {

@@ -78,8 +78,8 @@ const TSQUERY: Dialect = Dialect { quote: "'", and: " & ", or: " | ", prefix: ":
 /// digits and `_` alone, so quoting them is enough.
 pub(super) fn wanted(tx: &Tx, user: UserId, text: &str) -> Option<String> {
     let dialect = match tx {
-        Tx::Sqlite(_) => &FTS5,
-        Tx::Postgres(_) => &TSQUERY,
+        Tx::Snapshot(_) | Tx::Glance(_) | Tx::Writer(_) => &FTS5,
+        Tx::Postgres(_) | Tx::PostgresGlance(_) => &TSQUERY,
     };
     let groups = query(text);
     if groups.is_empty() {

@@ -36,7 +36,7 @@ const STAGED_PAGES: usize = 16;
 #[async_trait]
 impl DocumentStore for Storage {
     async fn readable(&self, user: UserId, only: Option<&[String]>) -> Result<Access, StoreError> {
-        collections::readable(&mut self.read().await?, user, only).await
+        collections::readable(&mut self.glance().await?, user, only).await
     }
 
     async fn collections(&self) -> Result<Vec<Collection>, StoreError> {
@@ -156,19 +156,19 @@ impl DocumentStore for Storage {
     }
 
     async fn hydrate(&self, access: &Access, ids: &[ChunkId]) -> Result<Vec<Placed>, StoreError> {
-        passages::hydrate(&mut self.read().await?, access, ids).await
+        passages::hydrate(&mut self.glance().await?, access, ids).await
     }
 
     async fn children(&self, access: &Access, parent: ChunkId) -> Result<Vec<Placed>, StoreError> {
-        passages::children(&mut self.read().await?, access, parent).await
+        passages::children(&mut self.glance().await?, access, parent).await
     }
 
     async fn pages_inside(&self, chunks: &[ChunkId]) -> Result<Vec<(ChunkId, PageMark)>, StoreError> {
-        passages::pages_inside(&mut self.read().await?, chunks).await
+        passages::pages_inside(&mut self.glance().await?, chunks).await
     }
 
     async fn child_counts(&self, parents: &[ChunkId]) -> Result<Vec<(ChunkId, i64)>, StoreError> {
-        passages::child_counts(&mut self.read().await?, parents).await
+        passages::child_counts(&mut self.glance().await?, parents).await
     }
 
     async fn text(

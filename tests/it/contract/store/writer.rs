@@ -16,6 +16,7 @@ use crate::support::store::TestStore;
 
 on_both_engines!(
     a_caller_that_leaves_leaves_nothing_half_done,
+    a_reader_that_leaves_leaves_no_snapshot_behind,
     a_refused_write_does_not_undo_its_neighbours,
     many_turns_at_once_are_all_kept,
 );
@@ -56,6 +57,20 @@ async fn a_caller_that_leaves_leaves_nothing_half_done(test: &mut TestStore) {
         }
     }
     assert!(accepted < 40, "some callers left before anything was begun");
+}
+
+async fn a_reader_that_leaves_leaves_no_snapshot_behind(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let session = begin(test, eva, says("one")).await.accepted.session;
+    for polls in 0..40 {
+        // Each takes a connection of its own, so that whichever comes next takes one of theirs.
+        let readers = (0..8).map(|_| test.store.session(eva, &session.name));
+        abandon(futures::future::join_all(readers), polls).await;
+        let name = polls.to_string();
+        let id = someone(test, &name).await;
+        let seen = futures::future::join_all((0..8).map(|_| test.store.user(id))).await;
+        assert!(seen.iter().all(|user| user.as_ref().is_ok_and(|user| user.name == name)), "{seen:?}");
+    }
 }
 
 async fn a_refused_write_does_not_undo_its_neighbours(test: &mut TestStore) {
