@@ -130,7 +130,7 @@ fn search(c: &mut Criterion) {
         println!("{leaves} leaves: built in {:?}, {} MB", started.elapsed(), resident() - before);
         let search = Search::new(Arc::new(index.clone()), Arc::clone(&embedder) as Arc<dyn Embedder>);
         let vector = embedder.embed_now(QUESTIONS[0]).unwrap();
-        let stats = runtime.block_on(index.stats()).unwrap();
+        let stats = runtime.block_on(index.stats(None)).unwrap();
         let mut group = c.benchmark_group(format!("search {leaves}"));
         group.bench_function("dense", |b| {
             b.to_async(&runtime).iter(|| index.dense(&vector, &everything, 100));

@@ -16,7 +16,7 @@ use askback::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, args::Doctor, output};
+use super::{Failure, args::Doctor, output, serve::show_new_invite_code};
 
 /// How long a document may take that is read again.
 const READING: Duration = Duration::from_secs(600);
@@ -92,6 +92,7 @@ fn watched(folder: &Folder) -> Check {
 /// Everything behind the settings; stops where nothing further can be seen.
 async fn look(config: &Config, repair: bool, checks: &mut Vec<Check>) {
     let path = config.storage.data_dir.display();
+    let state = if config.storage.data_dir.exists() { "can be written" } else { "was not there and has been made" };
     let folder = match DataFolder::open(&config.storage.data_dir).and_then(|folder| {
         folder.write("doctor", "can be written")?;
         folder.remove("doctor")?;
@@ -104,7 +105,7 @@ async fn look(config: &Config, repair: bool, checks: &mut Vec<Check>) {
             return;
         }
     };
-    checks.push(good("data folder", &format!("{path} can be written")));
+    checks.push(good("data folder", &format!("{path} {state}")));
     checks.extend(config.ingest.folders.iter().map(watched));
     if let Ok(Some(door)) = door::find(&folder)
         && let Some(ready) = ask_server(&door).await
@@ -127,6 +128,7 @@ async fn look(config: &Config, repair: bool, checks: &mut Vec<Check>) {
     };
     match started {
         Ok(node) => {
+            show_new_invite_code(&node);
             checks.push(good("server", "none runs over this data folder; start one with: askback serve"));
             checks.extend((node.app.components)().await.into_iter().map(|component| part(component.into())));
             documents(&node, repair, checks).await;

@@ -163,22 +163,28 @@ pub struct Hit {
     pub score: f32,
 }
 
-/// How often terms occur in the index, frozen for one generation: the source of idf.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+/// How often terms occur in some collections, frozen for one generation: the source of idf.
+#[derive(Debug, Clone, Default)]
 pub struct TermStats {
-    /// Names the content of the index: another content has another number, the same content the same one.
+    /// Names the content of the collections: another content has another number, the same content the same one.
     pub generation: u64,
     /// Leaves.
     pub points: u64,
-    /// In how many leaves each term occurs; absent = 0.
-    pub df: HashMap<TermId, u32>,
+    /// Of each collection: in how many leaves each term occurs; absent = 0.
+    pub collections: Vec<Arc<HashMap<TermId, u32>>>,
 }
 
 impl TermStats {
+    /// In how many leaves a term occurs.
+    #[must_use]
+    pub fn df(&self, term: TermId) -> u32 {
+        self.collections.iter().filter_map(|df| df.get(&term)).sum()
+    }
+
     /// Robertson–Spärck Jones idf as BM25 uses it, `ln(1 + (N − df + ½) / (df + ½))`: never negative.
     #[must_use]
     pub fn idf(&self, term: TermId) -> f32 {
-        let df = f64::from(self.df.get(&term).copied().unwrap_or(0));
+        let df = f64::from(self.df(term));
         #[expect(clippy::cast_precision_loss, reason = "leaves are counted in millions, not in 2^53")]
         let n = self.points as f64;
         #[expect(clippy::cast_possible_truncation, reason = "idf lies between 0 and 30")]
@@ -213,8 +219,9 @@ pub trait VectorIndex: Send + Sync {
     async fn cosines(&self, query: &[f32], chunks: &[ChunkId]) -> Result<Vec<(ChunkId, f32)>, EngineError>;
     /// The sparse score of each of these points (0 where no term is shared); absent points are left out.
     async fn overlaps(&self, query: &Sparse, chunks: &[ChunkId]) -> Result<Vec<(ChunkId, f32)>, EngineError>;
-    /// The current generation of term statistics.
-    async fn stats(&self) -> Result<Arc<TermStats>, EngineError>;
+    /// The current generation of term statistics, of these collections alone: what somebody may not read must not show
+    /// in how their words are weighed. `None`: of all.
+    async fn stats(&self, collections: Option<&[CollectionId]>) -> Result<Arc<TermStats>, EngineError>;
     /// The versions that it holds points of, in no order.
     async fn versions(&self) -> Result<Vec<(DocumentId, VersionId)>, EngineError>;
     /// The points of a version, ascending.
@@ -268,7 +275,7 @@ mod tests {
 
     #[test]
     fn unknown_terms_count_in_the_mass() {
-        let stats = TermStats { generation: 1, points: 3, df: [(1, 3)].into() };
+        let stats = TermStats { generation: 1, points: 3, collections: vec![Arc::new([(1, 3)].into())] };
         let question = Profile { k1: 1.0, b: 0.75 }.question(&[(1, 1.0), (2, 0.5)], &stats);
         let (known, unknown) = (stats.idf(1), stats.idf(2) * 0.5);
         assert_eq!(

@@ -268,15 +268,18 @@ async fn a_process_that_ends_holds_nobody_who_waits(test: &mut TestStore) {
     let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
     let _first = holding(&harness).await;
     let second = send(&harness, "second", OnBusy::Enqueue).await.unwrap();
-    let (run, watch) = (second.run, second.watch);
+    let third = send(&harness, "third", OnBusy::Enqueue).await.unwrap();
+    let (run, watch, last) = (second.run, second.watch, third.run);
     harness.chat.shutdown(Duration::ZERO).await;
+    assert_eq!(third.finish().await.unwrap_err().code, "shutting_down");
     let seen: Vec<_> = watch.map(|frame| plain(&frame)).collect().await;
     assert_eq!(kinds(&seen), ["rag_step"], "cut, not ended");
     let next = harness.restarted().await;
     let log = next.log(run).await;
     assert_eq!(log[..1], seen);
     assert_eq!(log.last().unwrap()["message"]["status"], "completed");
-    assert_eq!(said(&next).await, ["first", "second"]);
+    next.log(last).await;
+    assert_eq!(said(&next).await, ["first", "second", "third"]);
 }
 
 async fn a_full_line_takes_no_more(test: &mut TestStore) {

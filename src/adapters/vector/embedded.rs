@@ -14,13 +14,14 @@ use async_trait::async_trait;
 use tokio::sync::Semaphore;
 
 use super::{
+    part::Entry,
     scan::Wide,
-    snapshot::{Delta, Snapshot, account},
+    snapshot::{Delta, Snapshot},
     top::Top,
 };
 use crate::domain::{
     error::{EngineError, StoreError},
-    id::{ChunkId, DocumentId, VersionId},
+    id::{ChunkId, CollectionId, DocumentId, VersionId},
     index::{Filter, Hit, Segment, Sparse, TermId, TermStats, VectorIndex},
     knowledge::DocumentStore,
 };
@@ -39,19 +40,18 @@ pub struct EmbeddedIndex {
 #[derive(Debug, Default)]
 struct Shared {
     snapshot: RwLock<Arc<Snapshot>>,
-    ledger: Mutex<Ledger>,
+    ledgers: Mutex<HashMap<CollectionId, Ledger>>,
 }
 
-/// Term statistics of the current snapshot, kept by adding and subtracting.
+/// Term statistics of a collection in the current snapshot, kept by adding and subtracting.
 #[derive(Debug, Default)]
 struct Ledger {
     /// The XOR of the marks of all entries: names the content, so that the same documents give the same generation in
     /// another process and after a restart.
     generation: u64,
     points: u64,
-    df: HashMap<TermId, u32>,
-    /// As last given out, until the next change.
-    shown: Option<Arc<TermStats>>,
+    /// Copied by a change where a search still weighs by it.
+    df: Arc<HashMap<TermId, u32>>,
 }
 
 /// Segments read from SQL at a time, at start.
@@ -133,39 +133,60 @@ impl Shared {
     }
 
     fn publish(&self, next: Snapshot, delta: &Delta) {
-        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
-        ledger.apply(delta);
+        let mut ledgers = self.ledgers.lock().unwrap_or_else(PoisonError::into_inner);
+        for entry in &delta.removed {
+            ledgers.entry(entry.collection).or_default().take(entry);
+        }
+        for entry in &delta.added {
+            ledgers.entry(entry.collection).or_default().give(entry);
+        }
+        ledgers.retain(|_, ledger| ledger.points > 0);
         let old = {
             let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *current, Arc::new(next))
         };
-        drop(ledger);
+        drop(ledgers);
         drop(old);
     }
 
-    fn stats(&self) -> Arc<TermStats> {
-        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(shown) = &ledger.shown {
-            return Arc::clone(shown);
+    fn stats(&self, collections: Option<&[CollectionId]>) -> TermStats {
+        let ledgers = self.ledgers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stats = TermStats::default();
+        let wanted: Vec<&Ledger> = match collections {
+            Some(ids) => ids.iter().filter_map(|id| ledgers.get(id)).collect(),
+            None => ledgers.values().collect(),
+        };
+        for ledger in wanted {
+            stats.generation ^= ledger.generation;
+            stats.points += ledger.points;
+            stats.collections.push(Arc::clone(&ledger.df));
         }
-        let stats = Arc::new(TermStats { generation: ledger.generation, points: ledger.points, df: ledger.df.clone() });
-        ledger.shown = Some(Arc::clone(&stats));
         stats
     }
 }
 
 impl Ledger {
-    fn apply(&mut self, delta: &Delta) {
-        account(&mut self.df, delta);
-        for entry in &delta.removed {
-            self.points -= u64::from(entry.rows.end - entry.rows.start);
-            self.generation ^= entry.mark;
+    fn give(&mut self, entry: &Entry) {
+        self.generation ^= entry.mark;
+        self.points += u64::from(entry.rows.end - entry.rows.start);
+        let df = Arc::make_mut(&mut self.df);
+        for (term, count) in &*entry.df {
+            *df.entry(*term).or_default() += count;
         }
-        for entry in &delta.added {
-            self.points += u64::from(entry.rows.end - entry.rows.start);
-            self.generation ^= entry.mark;
+    }
+
+    fn take(&mut self, entry: &Entry) {
+        self.generation ^= entry.mark;
+        self.points -= u64::from(entry.rows.end - entry.rows.start);
+        let df = Arc::make_mut(&mut self.df);
+        for (term, count) in &*entry.df {
+            if let Some(known) = df.get_mut(term) {
+                *known = known.saturating_sub(*count);
+                if *known == 0 {
+                    df.remove(term);
+                }
+            }
         }
-        self.shown = None;
     }
 }
 
@@ -246,9 +267,9 @@ impl VectorIndex for EmbeddedIndex {
         .await
     }
 
-    async fn stats(&self) -> Result<Arc<TermStats>, EngineError> {
-        let shared = Arc::clone(&self.shared);
-        self.search(move |_| shared.stats()).await
+    async fn stats(&self, collections: Option<&[CollectionId]>) -> Result<Arc<TermStats>, EngineError> {
+        let (shared, collections) = (Arc::clone(&self.shared), collections.map(<[CollectionId]>::to_vec));
+        self.search(move |_| Arc::new(shared.stats(collections.as_deref()))).await
     }
 
     async fn versions(&self) -> Result<Vec<(DocumentId, VersionId)>, EngineError> {

@@ -13,7 +13,7 @@ use std::{
 use super::part::{Draft, Entry, Part};
 use crate::domain::{
     id::{ChunkId, CollectionId, DocumentId, VersionId},
-    index::{Filter, Segment, TermId},
+    index::{Filter, Segment},
     knowledge::Level,
 };
 
@@ -258,20 +258,5 @@ impl Compiled {
             && self.documents.as_ref().is_none_or(|ids| ids.contains(&entry.document))
             && (self.except.is_empty() || !self.except.contains(&entry.document))
             && self.versions.as_ref().is_none_or(|ids| ids.contains(&entry.version))
-    }
-}
-
-/// Adds to (or takes from) `df` what entries hold.
-pub(super) fn account(df: &mut HashMap<TermId, u32>, delta: &Delta) {
-    for (term, count) in delta.removed.iter().flat_map(|entry| &*entry.df) {
-        if let Some(known) = df.get_mut(term) {
-            *known = known.saturating_sub(*count);
-            if *known == 0 {
-                df.remove(term);
-            }
-        }
-    }
-    for (term, count) in delta.added.iter().flat_map(|entry| &*entry.df) {
-        *df.entry(*term).or_default() += count;
     }
 }

@@ -220,7 +220,7 @@ impl Inner {
 
     /// Generation of the index, kept with a question.
     pub(super) async fn generation(&self) -> Result<u64, TurnError> {
-        let stats = self.ports.retrieval.search.index().stats().await;
+        let stats = self.ports.retrieval.search.index().stats(None).await;
         stats.map(|stats| stats.generation).map_err(|error| TurnError::Retrieval(error.to_string()))
     }
 

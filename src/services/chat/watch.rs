@@ -8,6 +8,7 @@ use std::{
 };
 
 use futures::{Stream, StreamExt, stream::BoxStream};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Inner,
@@ -41,6 +42,8 @@ pub struct Watch {
     frames: BoxStream<'static, Frame>,
     /// Counts among the run's watchers.
     _watcher: Option<Watcher>,
+    /// Cuts it, where it follows a run that this process does not run.
+    closing: Option<CancellationToken>,
 }
 
 impl Stream for Watch {
@@ -75,7 +78,7 @@ impl Watch {
                 }
             }
         };
-        Self { frames: frames.boxed(), _watcher: Some(watcher) }
+        Self { frames: frames.boxed(), _watcher: Some(watcher), closing: None }
     }
 }
 
@@ -124,7 +127,7 @@ impl Inner {
                 |error: &StoreError| tracing::warn!(run_id = %id.run, %error, "a run cannot be watched any further");
             std::future::ready(frame.inspect_err(cut).ok())
         };
-        Watch { frames: frames.filter_map(told).boxed(), _watcher: None }
+        Watch { frames: frames.filter_map(told).boxed(), _watcher: None, closing: Some(self.closing.clone()) }
     }
 }
 
@@ -157,6 +160,7 @@ impl Turn {
     /// # Errors
     /// What the client is told of a turn that failed, with `run_id` and `session_id`.
     pub async fn finish(self) -> Result<TurnResult, Problem> {
+        let closing = self.watch.closing.clone();
         let last = self
             .watch
             .filter(|frame| std::future::ready(frame.is_terminal()))
@@ -165,8 +169,16 @@ impl Turn {
             Some(Ok(TurnEvent::Message { message })) => Ok(*message),
             Some(Ok(TurnEvent::Error { error, .. })) => Err(*error),
             Some(Ok(_) | Err(_)) | None => {
-                let lost = TurnError::Store(StoreError::Unavailable("the run's end could not be read".into()));
-                let mut problem = lost.problem();
+                let mut problem = match closing.is_some_and(|closing| closing.is_cancelled()) {
+                    true => Problem::new(
+                        503,
+                        "shutting_down",
+                        "The server is shutting down. The message is kept: its run goes on with the next start.",
+                    ),
+                    false => {
+                        TurnError::Store(StoreError::Unavailable("the run's end could not be read".into())).problem()
+                    }
+                };
                 problem.run_id = Some(self.run.to_string());
                 problem.session_id = Some(self.session_name);
                 Err(problem)

@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Unrecorded, tape, tape::Turned, through};
+use super::{
+    Unrecorded, tape,
+    tape::{Counts, Turned},
+    through,
+};
 use crate::domain::{
     error::EngineError,
-    id::{ChunkId, DocumentId, VersionId},
+    id::{ChunkId, CollectionId, DocumentId, VersionId},
     index::{Embedder, Filter, Hit, Reranker, Segment, Sparse, TermStats, VectorIndex},
 };
 
@@ -53,19 +57,19 @@ impl VectorIndex for TapedIndex {
     }
 
     /// The statistics of a whole index are large and shared: only what the turn weighs of them is recorded.
-    async fn stats(&self) -> Result<Arc<TermStats>, EngineError> {
-        let Some(tape) = tape() else { return self.0.stats().await };
-        match tape.turn::<Result<TermStats, EngineError>>("index.stats", &()) {
-            Turned::Through => self.0.stats().await,
+    async fn stats(&self, collections: Option<&[CollectionId]>) -> Result<Arc<TermStats>, EngineError> {
+        let Some(tape) = tape() else { return self.0.stats(collections).await };
+        match tape.turn::<Result<Counts, EngineError>>("index.stats", &collections) {
+            Turned::Through => self.0.stats(collections).await,
             Turned::Note(note) => {
-                let stats = self.0.stats().await;
+                let stats = self.0.stats(collections).await;
                 match &stats {
                     Ok(stats) => note.counted(Arc::clone(stats)),
                     Err(error) => note.answered(&Err::<(), _>(error)),
                 }
                 stats
             }
-            Turned::Played(stats) => stats.map(Arc::new),
+            Turned::Played(counts) => counts.map(|counts| Arc::new(counts.into())),
             Turned::Cut => std::future::pending().await,
             Turned::Missing => Err(EngineError::unrecorded()),
         }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -59,6 +59,27 @@ struct Call {
     port: &'static str,
     request_sha256: String,
     answer: Answer,
+}
+
+/// Statistics as they are recorded: of the turn's terms alone.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Counts {
+    generation: u64,
+    points: u64,
+    df: HashMap<TermId, u32>,
+}
+
+impl Counts {
+    fn of(stats: &TermStats, terms: impl Iterator<Item = TermId>) -> Self {
+        let df = terms.map(|term| (term, stats.df(term))).filter(|(_, df)| *df > 0).collect();
+        Self { generation: stats.generation, points: stats.points, df }
+    }
+}
+
+impl From<Counts> for TermStats {
+    fn from(Counts { generation, points, df }: Counts) -> Self {
+        Self { generation, points, collections: vec![Arc::new(df)] }
+    }
 }
 
 #[derive(Debug)]
@@ -263,11 +284,7 @@ impl Notes {
             let body = match call.answer {
                 Answer::None => b"null".to_vec(),
                 Answer::Json(body) => body,
-                Answer::Stats(stats) => {
-                    let df = self.terms.iter().filter_map(|term| Some((*term, *stats.df.get(term)?))).collect();
-                    let stats = TermStats { generation: stats.generation, points: stats.points, df };
-                    json(&Ok::<_, ()>(stats))
-                }
+                Answer::Stats(stats) => json(&Ok::<_, ()>(Counts::of(&stats, self.terms.iter().copied()))),
             };
             let attempt = equal.entry((call.port, call.request_sha256.clone())).or_default();
             replies.push(Reply {

@@ -79,7 +79,7 @@ pub(crate) async fn rewrite(
 /// Leaves out what the documents do not know and what narrows: numbers, codes and words that occur nowhere. What is left
 /// is the matter itself, which then weighs more.
 fn step_back(question: &Question, stats: &TermStats) -> Rewrite {
-    let known = |term: &str| stats.df.get(&term_id(term)).is_some_and(|df| *df > 0);
+    let known = |term: &str| stats.df(term_id(term)) > 0;
     let mut kept: Vec<&str> = question
         .content
         .iter()
@@ -95,12 +95,14 @@ fn step_back(question: &Question, stats: &TermStats) -> Rewrite {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
     fn stepping_back_keeps_the_matter() {
-        let mut stats = TermStats { generation: 1, points: 10, ..TermStats::default() };
-        stats.df.insert(term_id("warranti"), 2);
+        let df = Arc::new([(term_id("warranti"), 2)].into());
+        let stats = TermStats { generation: 1, points: 10, collections: vec![df] };
         let question = Question::read("How long is the warranty of the Cosmo Q5?");
         assert_eq!(step_back(&question, &stats), Rewrite { method: Method::StepBack, text: "warranty".into() });
     }

@@ -131,7 +131,7 @@ impl Search {
         filter: &Filter,
         limit: usize,
     ) -> Result<(QueryTerms, Arc<TermStats>, Vec<Hit>), EngineError> {
-        let stats = self.index.stats().await?;
+        let stats = self.index.stats(filter.collections.as_deref()).await?;
         let terms = Profile::CURRENT.question(&terms::question(query), &stats);
         let hits = self.index.sparse(&terms.sparse, filter, limit).await?;
         Ok((terms, stats, hits))

@@ -186,7 +186,7 @@ impl Desk {
 
     /// The best passages for a question by its words.
     pub(super) async fn search(&self, question: &str) -> Vec<Placed> {
-        let stats = self.index.stats().await.unwrap();
+        let stats = self.index.stats(None).await.unwrap();
         let query = Profile::CURRENT.question(&terms::question(question), &stats);
         let hits = self.index.sparse(&query.sparse, &Filter::default(), 5).await.unwrap();
         let access = self.storage.readable(self.user, None).await.unwrap();

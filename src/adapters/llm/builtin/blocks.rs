@@ -207,8 +207,8 @@ fn heading(line: &str) -> Option<&str> {
     (title.len() < line.len() && title.starts_with(' ')).then(|| title.trim())
 }
 
-/// A short line alone between blank ones that ends like no sentence, with text behind it: stored texts keep headings
-/// without marks.
+/// A short line alone between blank ones that ends like no sentence, or as a question, with text behind it: stored texts
+/// keep headings without marks, and a question that stands alone heads its answer.
 fn plain_heading<'l>(lines: &[&'l str], at: usize) -> Option<&'l str> {
     let line = lines.get(at)?.trim();
     let is_alone = at.checked_sub(1).is_none_or(|before| lines[before].trim().is_empty())
@@ -216,7 +216,7 @@ fn plain_heading<'l>(lines: &[&'l str], at: usize) -> Option<&'l str> {
         && lines[at + 1..].iter().any(|next| !next.trim().is_empty());
     let longest = if line.chars().any(is_han) { LONGEST_HEADING / 3 } else { LONGEST_HEADING };
     let is_short = line.chars().count() <= longest;
-    let is_sentence = line.ends_with(|c: char| ".!?:;,。！？：；，…".contains(c));
+    let is_sentence = line.ends_with(|c: char| ".!:;,。！：；，…".contains(c));
     (is_alone && is_short && !is_sentence && !is_row(line) && item_kind(line).is_none()).then_some(line)
 }
 

@@ -52,11 +52,24 @@ pub(super) fn reply(message: &str, lang: Lang) -> Option<&'static str> {
         } else {
             "All right. Ask me whenever you need something from the documents."
         })
+    } else if is_number(&said) {
+        Some(if zh {
+            "现在没有等待选择的问题，我不知道这个数字指什么。请把想了解的内容写完整。"
+        } else {
+            "No question is open that a number could answer. Please write out what you would like to know."
+        })
     } else if said.is_empty() {
         Some(if zh { "你想了解什么？" } else { "What would you like to know?" })
     } else {
         None
     }
+}
+
+/// What one chooses with, and no more.
+fn is_number(said: &str) -> bool {
+    let numerals = "一二三四五六七八九十两";
+    let is = |c: char| c.is_ascii_digit() || numerals.contains(c);
+    (1..=3).contains(&said.chars().count()) && said.chars().all(is)
 }
 
 fn has(table: &str, said: &str) -> bool {
@@ -98,10 +111,22 @@ mod tests {
     }
 
     #[test]
+    fn a_number_that_nothing_asked_for_is_no_question() {
+        for (message, lang) in [("7", Lang::En), ("2.", Lang::En), ("１", Lang::En), ("二", Lang::Zh)] {
+            assert!(reply(message, lang).is_some(), "{message}");
+        }
+    }
+
+    #[test]
     fn what_asks_for_something_is_no_small_talk() {
-        for message in
-            ["hello, how long is the warranty?", "Help with the dock", "你好，怎么退货？", "2", "the warranty"]
-        {
+        for message in [
+            "hello, how long is the warranty?",
+            "Help with the dock",
+            "你好，怎么退货？",
+            "2 years",
+            "2025",
+            "the warranty",
+        ] {
             assert_eq!(reply(message, Lang::En), None, "{message}");
         }
     }

@@ -87,6 +87,14 @@ async fn a_sentence_that_adds_nothing_but_the_number_asked_for_is_the_answer() {
 }
 
 #[tokio::test]
+async fn a_question_of_the_documents_heads_its_answer_and_is_none() {
+    let faq = "[1] faq.md:\nWhich payment methods do you accept?\n\nWe accept credit cards and bank transfer.\n\n\
+        When is the hotline open?\n\nIt is open Monday to Friday.";
+    let said = says("Which payment methods do you accept?", faq).await;
+    assert_eq!(said, "We accept credit cards and bank transfer. [1]");
+}
+
+#[tokio::test]
 async fn rows_that_were_chosen_or_named_are_told_and_no_others() {
     const RATES: &str = "[1] rates.md:\nTable header: Item | Place | Price\n\
         Box | Berlin | 5 EUR\nBox | Munich | 9 EUR\nSpace | Berlin | 15 EUR\nSpace | Munich | 25 EUR";

@@ -17,8 +17,9 @@ use crate::{
     },
 };
 
-/// Most neighbouring sentences of a quote.
+/// Most neighbouring sentences of a quote: of one for a single statement, and of one that several lean on.
 const MAX_SENTENCES: usize = 3;
+const MAX_SENTENCES_OF_SEVERAL: usize = 12;
 /// Most characters of a quote.
 const MAX_CHARS: usize = 600;
 /// What each further sentence must add to the supported share to be quoted too.
@@ -28,19 +29,20 @@ const NUMBER_WEIGHT: f32 = 4.0;
 
 /// The citations of a finished answer, by marker; each marker once. Markers beyond the passages are left out.
 ///
-/// The quote is the window of at most three sentences of the passage that holds most of what the sentences before the
-/// marker say; where they share no word (another language), the passage's first sentence of prose.
+/// The quote is the window of neighbouring sentences of the passage that holds most of what the marker stands behind: at
+/// most three for one statement, more where the same marker stands behind several or behind the head of a list. Where
+/// they share no word (another language), it is the passage's first sentence of prose.
 #[must_use]
 pub fn citations(text: &str, passages: &[Passage]) -> Vec<Citation> {
-    let mut claims: BTreeMap<u32, String> = BTreeMap::new();
+    let mut claims: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     let markers = markers(text);
     let masked = masked(text, &markers);
     let sentences = sentences(&masked);
-    for (place, n) in &markers {
-        let claim = claim(&masked, &sentences, place);
+    for (at, (place, n)) in markers.iter().enumerate() {
         let said = claims.entry(*n).or_default();
-        said.push_str(claim);
-        said.push('\n');
+        said.push(claim(&masked, &sentences, place));
+        let next = markers.get(at + 1).map_or(masked.len(), |(next, _)| next.start);
+        said.extend(items(masked.get(place.end..next).unwrap_or_default()));
     }
     claims
         .into_iter()
@@ -51,8 +53,9 @@ pub fn citations(text: &str, passages: &[Passage]) -> Vec<Citation> {
         .collect()
 }
 
-fn citation(marker: u32, claim: &str, passage: &Passage) -> Citation {
-    let range = best_window(claim, &passage.text);
+fn citation(marker: u32, claims: &[&str], passage: &Passage) -> Citation {
+    let most = if claims.len() > 1 { MAX_SENTENCES_OF_SEVERAL } else { MAX_SENTENCES };
+    let range = best_window(&claims.join("\n"), &passage.text, most);
     let before = passage.text.get(..range.start).unwrap_or_default();
     let quote = cut(passage.text.get(range).unwrap_or_default(), MAX_CHARS).trim_end();
     let start = passage.start + chars(before);
@@ -118,8 +121,19 @@ fn whole(masked: &str, sentences: &[Range<usize>], last: usize) -> Range<usize> 
     sentences[first].start..sentences[last].end
 }
 
-/// The bytes of `passage` that hold most of `claim`.
-fn best_window(claim: &str, passage: &str) -> Range<usize> {
+/// The items of a list that `after`, the text behind a marker, begins with: they lean on the marker at its head.
+fn items(after: &str) -> impl Iterator<Item = &str> {
+    let mut lines = after.split('\n');
+    let is_at_line_end = lines.next().is_some_and(|rest| !rest.contains(char::is_alphanumeric));
+    let is_item = |line: &&str| {
+        let line = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
+        line.starts_with(["- ", "* ", "• ", ". ", ") ", "、"])
+    };
+    lines.filter(|line| !line.trim().is_empty()).take_while(is_item).filter(move |_| is_at_line_end)
+}
+
+/// The at most `most` neighbouring sentences of `passage` that hold most of `claim`, as bytes.
+fn best_window(claim: &str, passage: &str, most: usize) -> Range<usize> {
     let sentences = sentences(passage);
     let terms: Vec<HashSet<String>> = sentences
         .iter()
@@ -131,7 +145,7 @@ fn best_window(claim: &str, passage: &str) -> Range<usize> {
     let total: f32 = weights.values().sum();
     let mut best: Option<(f32, Range<usize>)> = None;
     for first in 0..sentences.len() {
-        for last in first..sentences.len().min(first + MAX_SENTENCES) {
+        for last in first..sentences.len().min(first + most) {
             let range = sentences[first].start..sentences[last].end;
             if last > first && passage.get(range.clone()).unwrap_or_default().chars().count() > MAX_CHARS {
                 break;
@@ -141,7 +155,7 @@ fn best_window(claim: &str, passage: &str) -> Range<usize> {
                 .filter(|(term, _)| terms[first..=last].iter().any(|held| held.contains(*term)))
                 .map(|(_, weight)| weight)
                 .sum();
-            #[expect(clippy::cast_precision_loss, reason = "at most two")]
+            #[expect(clippy::cast_precision_loss, reason = "there are few")]
             let score = held / total.max(f32::EPSILON) - SENTENCE_COST * (last - first) as f32;
             if held > 0.0 && best.as_ref().is_none_or(|(most, _)| score > *most) {
                 best = Some((score, range));
@@ -240,6 +254,30 @@ mod tests {
             quotes("退货需要 30 天。[2] 电池只保一年[1]，整机保修两年。[1][7][0]", &passages),
             [(1, "保修期为两年。电池保修一年。".into()), (2, "Returns take 30 days.".into())]
         );
+    }
+
+    #[test]
+    fn what_several_statements_lean_on_is_quoted_whole() {
+        let manual = passage(
+            0,
+            "# K2\n\nWe give a warranty of 3 years on the K2. Keep the receipt. It is made in Trieste. It weighs 7 kg.\n\n\
+             The warranty does not cover limescale. Call us first.",
+        );
+        let said = "We give a warranty of 3 years on the K2 [1]. The warranty does not cover limescale. [1]";
+        let quote = quotes(said, std::slice::from_ref(&manual)).remove(0).1;
+        assert!(quote.starts_with("We give") && quote.ends_with("limescale."), "{quote}");
+    }
+
+    #[test]
+    fn a_list_leans_on_the_marker_at_its_head() {
+        let tiers = passage(
+            0,
+            "## 会员等级\n- 银卡会员：享受9.5折。\n- 金卡会员：享受9折。\n- 钻石会员：享受8.5折。\n\n热线每天开放。",
+        );
+        let said =
+            "会员等级 [1]\n\n- 银卡会员：享受9.5折。\n- 金卡会员：享受9折。\n- 钻石会员：享受8.5折。\n\n热线见手册。";
+        let quote = quotes(said, std::slice::from_ref(&tiers)).remove(0).1;
+        assert!(quote.contains("银卡会员") && quote.contains("8.5折") && !quote.contains("热线"), "{quote}");
     }
 
     #[test]
