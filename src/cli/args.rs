@@ -15,7 +15,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Par
     version,
     arg_required_else_help = true,
     after_help = "Exit codes: 0 done, 1 failed, 2 wrong command line or configuration.\n\
-                  Every setting of `askback config show` has a flag; --help lists them."
+                  Every setting of `askback config show` that is no secret has a flag; --help lists them."
 )]
 struct Cli {
     /// Read the settings from this file instead of ./askback.toml

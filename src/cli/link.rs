@@ -72,6 +72,11 @@ impl Link {
         Ok(Self { http, door, folder, own: Some(Own { shutdown, serving }) })
     }
 
+    /// Whether a server that was running answers, by the settings that it was started with.
+    pub(crate) const fn is_anothers(&self) -> bool {
+        self.own.is_none()
+    }
+
     /// A GET as the local admin.
     pub(crate) fn get(&self, path: &str) -> RequestBuilder {
         self.http.get(format!("{}{path}", self.door.url)).bearer_auth(&self.door.token)

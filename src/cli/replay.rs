@@ -18,6 +18,9 @@ const SHOWN: usize = 60;
 
 pub(crate) async fn run(config: Config, wish: args::Replay) -> Result<(), Failure> {
     let link = Link::open(&config).await?;
+    if link.is_anothers() {
+        output::note("played by the running server, with the settings that it was started with");
+    }
     let played = play(&link, &wish).await;
     link.close().await?;
     let replay = played?;

@@ -420,11 +420,12 @@ pub const SETTINGS: &[Setting] = &[
 ];
 
 /// The known name that is nearest to `unknown`; the part behind the last dot counts by itself too, so that a key
-/// written outside its section is found.
+/// written outside its section is found, and so does the name of a variable without its prefix.
 #[must_use]
 pub(super) fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     fn last(name: &str) -> &str {
-        name.rsplit('.').next().unwrap_or(name)
+        let name = name.rsplit('.').next().unwrap_or(name);
+        name.strip_prefix("ASKBACK_").unwrap_or(name)
     }
     known
         .map(|name| {
@@ -465,5 +466,6 @@ mod tests {
         assert_eq!(nearest("top_k", keys()), Some("retrieval.top_k"));
         let variables = || SETTINGS.iter().map(|setting| setting.env);
         assert_eq!(nearest("ASKBACK_LLM_BASEURL", variables()), Some("ASKBACK_LLM_BASE_URL"));
+        assert_eq!(nearest("ASKBACK_DATABASE_URL", variables()), Some("DATABASE_URL"));
     }
 }

@@ -258,6 +258,8 @@ pub trait Reranker: Send + Sync {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::{Profile, Quantized, QueryTerms, Sparse, TermStats};
 
     #[test]

@@ -123,21 +123,24 @@ impl Question {
     }
 
     /// This question with what it leaves out filled in from the turn before: "and the battery?" after "How long is the
-    /// warranty?" asks for a length of time and is about a warranty too.
+    /// warranty?" asks for a length of time and is about a warranty too. "And its battery?" asks for something else of the
+    /// same thing.
     #[must_use]
     pub fn following(mut self, previous: &Self) -> Self {
-        if self.wants == Wants::Other {
+        let is_of_it = matches(&OF_IT, &self.folded) && !self.content.is_empty() && previous.has_name();
+        if self.wants == Wants::Other && !is_of_it {
             self.wants = previous.wants;
         }
         if self.lang == Lang::Other {
             self.lang = previous.lang;
         }
-        if self.dimension.is_none() && self.wants == previous.wants {
+        if self.dimension.is_none() && self.wants == previous.wants && !is_of_it {
             self.dimension = previous.dimension;
         }
         // "And the Z9?" after a question about the X1 is about the Z9 alone.
         let names_own = self.content.iter().any(|word| word.is_code && !word.is_borrowed);
-        for word in previous.content.iter().filter(|word| !(names_own && word.is_code)) {
+        let stays = |word: &&Content| !(names_own && word.is_code) && (!is_of_it || word.is_name || word.is_code);
+        for word in previous.content.iter().filter(stays) {
             if !self.content.iter().any(|known| known.text == word.text) {
                 self.content.push(Content { is_borrowed: true, ..word.clone() });
             }
@@ -318,6 +321,8 @@ static PRONOUN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
 });
 
+static OF_IT: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"\b(its|their|his|her)\b|[它他她其]们?的"));
+
 fn is_follow_up(folded: &str, content: &[Content]) -> bool {
     if matches(&OPENS_FOLLOW_UP, folded) {
         return true;
@@ -338,7 +343,9 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles() {
-        for pattern in [&NAMED_CODE, &BATTERY_LIFE, &MACHINERY, &COMPARE, &ALL, &WHOLE, &OPENS_FOLLOW_UP, &PRONOUN] {
+        for pattern in
+            [&NAMED_CODE, &BATTERY_LIFE, &MACHINERY, &COMPARE, &ALL, &WHOLE, &OF_IT, &OPENS_FOLLOW_UP, &PRONOUN]
+        {
             assert!(pattern.is_some());
         }
     }
@@ -392,6 +399,19 @@ mod tests {
             ["How long is the Aurora warranty?", "保修期和退货期限是多久？", "How does the Aurora X1 find its way?"]
         {
             assert!(!Question::read(text).is_follow_up, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_of_it_is_another_matter_of_the_same_thing() {
+        for (before, text, own) in [
+            ("What does the Aurora X1 weigh?", "What about its warranty?", "warranty"),
+            ("晨星A5有多重？", "它的保修期呢？", "保修期"),
+        ] {
+            let question = Question::read(text).following(&Question::read(before));
+            let words: Vec<&str> = question.content.iter().map(|word| word.text.as_str()).collect();
+            assert_eq!((question.wants, words[0]), (Wants::Other, own), "{text}");
+            assert!(question.has_name() && question.dimension.is_none(), "{words:?}");
         }
     }
 

@@ -44,7 +44,7 @@ pub(in crate::http) struct ChatBody {
     pub(super) hitl: Option<HitlBody>,
     /// The message to answer from; the end of the active branch when absent.
     pub(super) parent_id: Option<String>,
-    /// Restricts the knowledge to these collections.
+    /// Restricts the knowledge to these collections; an empty list restricts nothing.
     pub(super) collections: Option<Vec<String>>,
     /// Attachment ids; none are taken yet.
     #[serde(default)]

@@ -56,7 +56,7 @@ pub(in crate::http) struct EditBody {
     message: String,
     /// About the question that the message replied to.
     hitl: Option<HitlBody>,
-    /// Restricts the knowledge to these collections.
+    /// Restricts the knowledge to these collections; an empty list restricts nothing.
     collections: Option<Vec<String>>,
     /// Attachment ids; none are taken yet.
     #[serde(default)]

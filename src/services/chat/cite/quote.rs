@@ -127,7 +127,7 @@ fn items(after: &str) -> impl Iterator<Item = &str> {
     let is_at_line_end = lines.next().is_some_and(|rest| !rest.contains(char::is_alphanumeric));
     let is_item = |line: &&str| {
         let line = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
-        line.starts_with(["- ", "* ", "• ", ". ", ") ", "、"])
+        ["- ", "* ", "• ", ". ", ") ", "、"].iter().any(|mark| line.starts_with(mark))
     };
     lines.filter(|line| !line.trim().is_empty()).take_while(is_item).filter(move |_| is_at_line_end)
 }
