@@ -142,7 +142,7 @@ impl Decoder {
             return Err(upstream_error(None, &error, None));
         }
         if let Some(usage) = chunk.usage {
-            self.usage = Some(usage.into());
+            self.usage = Some(usage);
         }
         for choice in chunk.choices.into_iter().filter(|choice| choice.index == 0) {
             self.delta(choice.delta)?;

@@ -164,8 +164,8 @@ fn call(call: &ToolCall) -> Call<'_> {
 pub(super) struct Chunk {
     #[serde(default, deserialize_with = "nullable")]
     pub(super) choices: Vec<Choice>,
-    #[serde(default)]
-    pub(super) usage: Option<WireUsage>,
+    #[serde(default, deserialize_with = "counts")]
+    pub(super) usage: Option<Usage>,
     #[serde(default)]
     pub(super) error: Option<Value>,
 }
@@ -233,18 +233,15 @@ pub(super) struct FunctionFragment {
     pub(super) arguments: Option<Value>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
-pub(super) struct WireUsage {
-    #[serde(default)]
-    prompt_tokens: u64,
-    #[serde(default)]
-    completion_tokens: u64,
-}
-
-impl From<WireUsage> for Usage {
-    fn from(usage: WireUsage) -> Self {
-        Self { prompt_tokens: usage.prompt_tokens, completion_tokens: usage.completion_tokens }
-    }
+/// How a server counts decides about no answer: what is no whole number, at least 0, is as good as not said.
+fn counts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Usage>, D::Error> {
+    let said = Value::deserialize(deserializer)?;
+    let count = |name: &str| match said.get(name) {
+        None => Some(0),
+        Some(count) => count.as_u64(),
+    };
+    let usage = Option::zip(count("prompt_tokens"), count("completion_tokens")).filter(|_| said.is_object());
+    Ok(usage.map(|(prompt_tokens, completion_tokens)| Usage { prompt_tokens, completion_tokens }))
 }
 
 /// `null` where a value may be left out means that it is left out.
@@ -258,6 +255,16 @@ mod tests {
 
     use super::*;
     use crate::domain::model::{JsonSchema, Sampling, ToolSpec};
+
+    #[test]
+    fn odd_counts_fail_no_answer() {
+        let usage = |said: &str| serde_json::from_str::<Chunk>(&format!(r#"{{"usage":{said}}}"#)).unwrap().usage;
+        let counted = Usage { prompt_tokens: 7, completion_tokens: 0 };
+        assert_eq!(usage(r#"{"prompt_tokens":7}"#), Some(counted));
+        for odd in ["null", "\"7\"", "[7]", r#"{"prompt_tokens":-1}"#, r#"{"completion_tokens":1.5}"#] {
+            assert_eq!(usage(odd), None, "{odd}");
+        }
+    }
 
     #[test]
     fn a_schema_is_strict_where_every_object_is_closed() {

@@ -26,7 +26,12 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
         if !is_json(request.headers()) {
             return Err(ApiError::unsupported_media_type("application/json in UTF-8"));
         }
-        let read = read(request.into_body(), app.limits.json_bytes);
+        // What says of itself that it is far too large is not waited for.
+        let limit = app.limits.json_bytes;
+        if request.body().size_hint().lower() > (limit + DISCARDED) as u64 {
+            return Err(ApiError::too_large(limit as u64));
+        }
+        let read = read(request.into_body(), limit);
         let body = tokio::time::timeout(app.limits.read_timeout, read).await.map_err(|_| ApiError::too_slow())??;
         parse(&body).map(Self)
     }

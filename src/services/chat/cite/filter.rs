@@ -177,7 +177,7 @@ impl MarkerFilter {
         let Some(numbers) = marked else {
             self.release(out);
             self.write(bracket, out);
-            self.after_word = self.is_subscript;
+            self.after_word = self.is_subscript && bracket == ']';
             return;
         };
         self.open.clear();

@@ -55,7 +55,7 @@ pub fn citations(text: &str, passages: &[Passage]) -> Vec<Citation> {
 
 fn citation(marker: u32, claims: &[&str], passage: &Passage) -> Citation {
     let most = if claims.len() > 1 { MAX_SENTENCES_OF_SEVERAL } else { MAX_SENTENCES };
-    let range = best_window(&claims.join("\n"), &passage.text, most);
+    let range = best_window(claims, &passage.text, most);
     let before = passage.text.get(..range.start).unwrap_or_default();
     let quote = cut(passage.text.get(range).unwrap_or_default(), MAX_CHARS).trim_end();
     let start = passage.start + chars(before);
@@ -132,8 +132,8 @@ fn items(after: &str) -> impl Iterator<Item = &str> {
     lines.filter(|line| !line.trim().is_empty()).take_while(is_item).filter(move |_| is_at_line_end)
 }
 
-/// The at most `most` neighbouring sentences of `passage` that hold most of `claim`, as bytes.
-fn best_window(claim: &str, passage: &str, most: usize) -> Range<usize> {
+/// The at most `most` neighbouring sentences of `passage` that hold most of `claims`, each counting alike, as bytes.
+fn best_window(claims: &[&str], passage: &str, most: usize) -> Range<usize> {
     let sentences = sentences(passage);
     let terms: Vec<HashSet<String>> = sentences
         .iter()
@@ -141,8 +141,7 @@ fn best_window(claim: &str, passage: &str, most: usize) -> Range<usize> {
             analyse(passage.get(range.clone()).unwrap_or_default()).into_iter().map(|term| term.text).collect()
         })
         .collect();
-    let weights = weights(claim, &terms);
-    let total: f32 = weights.values().sum();
+    let claims: Vec<HashMap<String, f32>> = claims.iter().map(|claim| weights(claim, &terms)).collect();
     let mut best: Option<(f32, Range<usize>)> = None;
     for first in 0..sentences.len() {
         for last in first..sentences.len().min(first + most) {
@@ -150,13 +149,9 @@ fn best_window(claim: &str, passage: &str, most: usize) -> Range<usize> {
             if last > first && passage.get(range.clone()).unwrap_or_default().chars().count() > MAX_CHARS {
                 break;
             }
-            let held: f32 = weights
-                .iter()
-                .filter(|(term, _)| terms[first..=last].iter().any(|held| held.contains(*term)))
-                .map(|(_, weight)| weight)
-                .sum();
+            let held: f32 = claims.iter().map(|claim| share(claim, &terms[first..=last])).sum();
             #[expect(clippy::cast_precision_loss, reason = "there are few")]
-            let score = held / total.max(f32::EPSILON) - SENTENCE_COST * (last - first) as f32;
+            let score = held / claims.len().max(1) as f32 - SENTENCE_COST * (last - first) as f32;
             if held > 0.0 && best.as_ref().is_none_or(|(most, _)| score > *most) {
                 best = Some((score, range));
             }
@@ -164,6 +159,13 @@ fn best_window(claim: &str, passage: &str, most: usize) -> Range<usize> {
     }
     let prose = || sentences.iter().find(|range| is_prose(passage.get((*range).clone()).unwrap_or_default()));
     best.map(|(_, range)| range).or_else(|| prose().or_else(|| sentences.first()).cloned()).unwrap_or_default()
+}
+
+/// Which share of a claim's weight these sentences hold.
+fn share(claim: &HashMap<String, f32>, sentences: &[HashSet<String>]) -> f32 {
+    let is_held = |term: &String| sentences.iter().any(|held| held.contains(term));
+    let held: f32 = claim.iter().filter(|(term, _)| is_held(term)).map(|(_, weight)| weight).sum();
+    held / claim.values().sum::<f32>().max(f32::EPSILON)
 }
 
 fn is_prose(sentence: &str) -> bool {
