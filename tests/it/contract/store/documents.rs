@@ -9,10 +9,11 @@ use askback::domain::{
     index::{Point, Quantized, Segment, Sparse},
     job::{Fence, JobFailure, JobQueue, JobReport, JobState},
     knowledge::{
-        Access, Chunk, Collection, Document, DocumentStore, Facets, Level, NewVersion, Page, Placed, Published,
-        Readers, Submitted, Upload, Version, VersionState, Visibility, Warning,
+        Access, Chunk, Collection, Document, DocumentStore, Emptied, Facets, Level, NewVersion, Page, Placed,
+        Published, Readers, Submitted, Upload, Version, VersionState, Visibility, Warning,
     },
     profile::{Profile, ProfileStore},
+    upkeep::Upkeep,
     user::{GroupChange, GroupId, UserStore},
 };
 
@@ -35,6 +36,7 @@ on_both_engines!(
     a_deletion_concerns_what_was_there,
     a_document_deleted_while_it_is_read_stays_deleted,
     readers_of_a_collection_are_enforced,
+    a_collection_goes_when_nothing_is_in_it,
     a_group_reads_while_it_is_named_and_one_is_in_it,
     documents_are_listed_in_pages,
     many_chunks_are_staged_and_read_back,
@@ -413,6 +415,39 @@ async fn a_document_deleted_while_it_is_read_stays_deleted(test: &mut TestStore)
     assert_eq!(publish(test, &upload, fence).await, Ok(Published::Cancelled));
     assert_eq!(test.store.current_segments(profile(test).await, None, 9).await, Ok(Vec::new()));
     assert_eq!(test.store.version(document, 1).await.unwrap().state, VersionState::Purged);
+}
+
+async fn a_collection_goes_when_nothing_is_in_it(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    assert_eq!(test.store.delete_collection("default").await, Err(StoreError::NotFound));
+    let first = upload(test, "a.txt", "v1");
+    let document = publish_text(test, &first, "Two years.").await;
+    assert_eq!(test.store.delete_collection("default").await, Ok(Emptied::NotEmpty));
+    let waiting = upload(test, "a.txt", "v2");
+    let (_, fence) = start(test, &waiting).await;
+    test.store.enqueue_delete(test.id(), eva, document, "a.txt", test.now()).await.unwrap();
+    assert_eq!(test.store.delete_collection("default").await, Ok(Emptied::NotEmpty), "an upload is at work");
+    assert_eq!(publish(test, &waiting, fence).await, Ok(Published::Cancelled));
+    assert_eq!(
+        test.store.delete_collection("default").await,
+        Ok(Emptied::NotEmpty),
+        "the deletion is still to be done"
+    );
+    let (_, fence) = test.store.claim("worker", &ALL, test.now(), LEASE).await.unwrap().unwrap();
+    test.store.purge_document(document).await.unwrap();
+    test.store.complete(fence, &JobReport::default(), test.now()).await.unwrap();
+
+    // Others keep theirs.
+    let other = Upload { collection: "other".into(), ..upload(test, "a.txt", "v1") };
+    let kept = publish_text(test, &other, "Two years.").await;
+    assert_eq!(test.store.delete_collection("default").await, Ok(Emptied::Deleted));
+    assert_eq!(test.store.collection("default").await, Err(StoreError::NotFound));
+    let names: Vec<String> = test.store.collections().await.unwrap().into_iter().map(|each| each.name).collect();
+    assert_eq!(names, ["other"]);
+    assert_eq!(test.store.document(kept).await.unwrap().collection_name, "other");
+    assert_eq!(test.store.version(document, 1).await, Err(StoreError::NotFound), "nothing is left of what was in it");
+    let dying = test.store.dying_blobs(test.now(), 9).await.unwrap();
+    assert_eq!(dying, [format!("{:0>64}", "v2")], "its files go, but for one that others need");
 }
 
 async fn readers_of_a_collection_are_enforced(test: &mut TestStore) {

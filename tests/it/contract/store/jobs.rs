@@ -2,17 +2,21 @@
 
 use std::time::Duration;
 
-use askback::domain::{
-    chat::ChatStore,
-    error::StoreError,
-    id::JobId,
-    job::{Fence, Job, JobFailure, JobKind, JobQueue, JobReport, JobState, JobStep, Retried},
-    knowledge::{DocumentStore, Published, Upload, VersionState},
-    memory::MemoryStore,
+use askback::{
+    adapters::storage::{Options, Storage},
+    domain::{
+        chat::ChatStore,
+        error::StoreError,
+        id::JobId,
+        job::{Fence, Job, JobFailure, JobKind, JobQueue, JobReport, JobState, JobStep, Retried},
+        knowledge::{DocumentStore, Published, Upload, VersionState},
+        memory::MemoryStore,
+        time::Clock,
+    },
 };
 
 use super::{documents::upload, on_both_engines, someone};
-use crate::support::store::TestStore;
+use crate::support::store::{TestClock, TestStore};
 
 pub(super) const LEASE: Duration = Duration::from_secs(30);
 /// All kinds of jobs.
@@ -313,4 +317,53 @@ async fn one_reindexing_is_under_way_and_has_a_worker_of_its_own(test: &mut Test
     assert_eq!(told.iter().map(|event| event.kind.as_str()).collect::<Vec<_>>(), ["job_failed"]);
     assert_eq!(test.store.retry(first, test.now()).await, Err(StoreError::NotFound));
     assert_ne!(start().await, first, "the next one is another");
+}
+
+/// The queue as two processes see it whose clocks are an hour apart.
+async fn jobs_go_by_the_database(is_first_ahead: bool) {
+    let Some(test) = TestStore::postgres().await else { return };
+    let clock = TestClock::new();
+    if is_first_ahead { &test.clock } else { &clock }.forward(Duration::from_secs(60 * 60));
+    let there = Storage::open(Options { engine: test.engine.clone(), clock: clock.clone() }).await.unwrap();
+    let here = async || claim(&test).await.map(|(job, fence)| (job.filename, fence));
+    let claim_there = async || {
+        let claimed = there.claim("there:0", &ALL, clock.now(), LEASE).await.unwrap();
+        claimed.map(|(job, fence)| (job.filename, fence))
+    };
+    let (report, name) = (JobReport::default(), "a".to_owned());
+
+    // What one queues the other takes at once, and keeps while it lives.
+    queue(&test, "a").await;
+    let (_, first) = claim_there().await.unwrap();
+    assert_eq!(here().await, None);
+    assert_eq!(there.beat(first, &report, clock.now(), LEASE).await, Ok(false));
+    assert_eq!(here().await, None);
+    // It dies: its lease has run out, whatever its clock says.
+    there.beat(first, &report, clock.now(), Duration::ZERO).await.unwrap();
+    let (_, second) = here().await.unwrap();
+    let late = there.complete(first, &report, clock.now()).await;
+    assert!(matches!(late, Err(StoreError::Conflict(_))), "{late:?}");
+    assert_eq!(there.cancel(second.job, JobKind::Ingest, clock.now()).await.unwrap().state, JobState::Running);
+    assert_eq!(test.store.beat(second, &report, test.now(), LEASE).await, Ok(true), "who lives is told");
+
+    // A wait is as long for both.
+    test.store.fail(second, &JobFailure::Retry(LEASE), &report, test.now()).await.unwrap();
+    assert_eq!((claim_there().await, here().await), (None, None));
+    queue(&test, "b").await;
+    let (_, third) = here().await.unwrap();
+    test.store.fail(third, &JobFailure::Retry(Duration::ZERO), &report, test.now()).await.unwrap();
+    assert_eq!(claim_there().await.map(|(name, fence)| (name, fence.token)), Some(("b".into(), 2)));
+    assert_eq!(there.job(second.job).await.unwrap().filename, name);
+    there.close().await;
+    test.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_behind_keeps_its_jobs_while_it_lives() {
+    jobs_go_by_the_database(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_ahead_loses_its_jobs_when_it_dies() {
+    jobs_go_by_the_database(true).await;
 }
