@@ -13,16 +13,18 @@ use askback::{
         embed::builtin::Builtin,
         extract::{self, Isolated, Limits},
         storage::{Engine, Options, Storage},
-        vector::embedded::EmbeddedIndex,
+        vector::embedded::EmbeddedIndexes,
     },
     domain::{
         error::EngineError,
         id::VersionId,
         index::{Embedder, Filter, VectorIndex},
         knowledge::Submitted,
+        profile::Embedders,
+        time::Clock,
     },
     services::ingest::{
-        Ingest, Ports, WorkerConfig,
+        Ingest, Ports, Vectors, WorkerConfig,
         chunk::{Before, Shape, chunks},
     },
 };
@@ -109,7 +111,7 @@ impl Embedder for Free {
 /// A service over a folder of its own.
 struct Desk {
     ingest: Ingest,
-    index: Arc<EmbeddedIndex>,
+    index: Arc<dyn VectorIndex>,
     folder: tempfile::TempDir,
     rounds: usize,
 }
@@ -120,14 +122,16 @@ impl Desk {
         let worker = PathBuf::from(env!("CARGO_BIN_EXE_askback"));
         let engine = Engine::Sqlite { folder: folder.path().join("data") };
         let storage = Storage::open(Options { engine, clock: Arc::new(SystemClock) }).await.unwrap();
-        let index = Arc::new(EmbeddedIndex::new(embedder.dims()));
+        let store = Arc::new(storage.clone());
+        let indexes = EmbeddedIndexes::over(store.clone());
+        let vectors = Vectors::open(store, indexes, Embedders::new(embedder), SystemClock.now()).await.unwrap();
+        let index = vectors.serving.current().index;
         let ports = Ports {
             documents: Arc::new(storage.clone()),
             upkeep: Arc::new(storage.clone()),
             jobs: Arc::new(storage),
             blobs: Arc::new(LocalBlobs::open(&folder.path().join("blobs")).unwrap()),
-            index: Arc::<EmbeddedIndex>::clone(&index),
-            embedder,
+            vectors,
             extractor: Arc::new(Isolated { program: worker, limits: Limits::default(), ocr: None }),
             clock: Arc::new(SystemClock),
         };

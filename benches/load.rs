@@ -25,13 +25,10 @@ use askback::{
         embed::builtin::Builtin,
         extract::{Isolated, Limits},
         storage::{Engine, Options, Storage},
-        vector::embedded::EmbeddedIndex,
+        vector::embedded::EmbeddedIndexes,
     },
-    domain::{
-        index::{Embedder, Filter, VectorIndex},
-        knowledge::Submitted,
-    },
-    services::ingest::{Ingest, Ports, WorkerConfig},
+    domain::{index::Filter, knowledge::Submitted, profile::Embedders, time::Clock},
+    services::ingest::{Ingest, Ports, Vectors, WorkerConfig},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -59,15 +56,17 @@ async fn many_files(count: usize) {
     let folder = tempfile::tempdir().unwrap();
     let engine = Engine::Sqlite { folder: folder.path().join("data") };
     let storage = Storage::open(Options { engine, clock: Arc::new(SystemClock) }).await.unwrap();
-    let embedder = Builtin::load().unwrap();
-    let index = Arc::new(EmbeddedIndex::new(embedder.dims()));
+    let store = Arc::new(storage.clone());
+    let indexes = EmbeddedIndexes::over(store.clone());
+    let embedders = Embedders::new(Arc::new(Builtin::load().unwrap()));
+    let vectors = Vectors::open(store, indexes, embedders, SystemClock.now()).await.unwrap();
+    let index = vectors.serving.current().index;
     let ports = Ports {
         documents: Arc::new(storage.clone()),
         upkeep: Arc::new(storage.clone()),
         jobs: Arc::new(storage),
         blobs: Arc::new(LocalBlobs::open(&folder.path().join("blobs")).unwrap()),
-        index: Arc::<EmbeddedIndex>::clone(&index),
-        embedder: Arc::new(embedder),
+        vectors,
         extractor: Arc::new(Isolated { program: ASKBACK.into(), limits: Limits::default(), ocr: None }),
         clock: Arc::new(SystemClock),
     };

@@ -14,7 +14,7 @@ use askback::{
     adapters::{embed::builtin::Builtin, vector::embedded::EmbeddedIndex},
     domain::{
         id::Id,
-        index::{Embedder, Filter, Point, Profile, Quantized, Segment, Sparse, VectorIndex},
+        index::{Bm25, Embedder, Filter, Point, Quantized, Segment, Sparse, VectorIndex},
     },
     services::retrieval::search::Search,
     text::terms,
@@ -128,14 +128,14 @@ fn search(c: &mut Criterion) {
         let (before, started) = (resident(), std::time::Instant::now());
         let index = filled(&runtime, leaves);
         println!("{leaves} leaves: built in {:?}, {} MB", started.elapsed(), resident() - before);
-        let search = Search::new(Arc::new(index.clone()), Arc::clone(&embedder) as Arc<dyn Embedder>);
+        let search = Search::alone(Arc::new(index.clone()), Arc::clone(&embedder) as Arc<dyn Embedder>);
         let vector = embedder.embed_now(QUESTIONS[0]).unwrap();
         let stats = runtime.block_on(index.stats(None)).unwrap();
         let mut group = c.benchmark_group(format!("search {leaves}"));
         group.bench_function("dense", |b| {
             b.to_async(&runtime).iter(|| index.dense(&vector, &everything, 100));
         });
-        let terms = Profile::CURRENT.question(&terms::question(QUESTIONS[3]), &stats);
+        let terms = Bm25::CURRENT.question(&terms::question(QUESTIONS[3]), &stats);
         group.bench_function("sparse", |b| {
             b.to_async(&runtime).iter(|| index.sparse(&terms.sparse, &everything, 100));
         });

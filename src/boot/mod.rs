@@ -29,15 +29,16 @@ use crate::{
         extract::Isolated,
         llm::ClientError,
         storage::{Engine, OpenError, Options, Storage},
-        vector::embedded::EmbeddedIndex,
+        vector::embedded::{EmbeddedIndex, EmbeddedIndexes},
     },
     config::{Config, OnBusy, OnDisconnect},
     domain::{
         chat,
         error::{EngineError, StoreError},
         extract::Extractor,
-        index::{Embedder, VectorIndex},
+        index::Embedder,
         knowledge::{BlobStore, DocumentStore},
+        profile::Embedders,
         time::Clock,
         upkeep::Upkeep as _,
         user::UserStore,
@@ -51,13 +52,13 @@ use crate::{
         chat::{Chat, ChatPorts},
         eval,
         ingest::{
-            Ingest, Ports,
+            Ingest, Ports, Vectors,
             folders::{FolderError as WatchError, Folders},
         },
         memory::events::Events,
         record::{
-            self, Recorder, TapedChats, TapedClock, TapedDocuments, TapedEmbedder, TapedIndex, TapedMemory, TapedModel,
-            TapedQueue,
+            self, Recorder, TapedChats, TapedClock, TapedDocuments, TapedEmbedder, TapedMemory, TapedModel, TapedQueue,
+            taped,
         },
         retrieval::{Judges, KnowledgeTool, Retrieval, search::Search},
     },
@@ -141,8 +142,6 @@ impl BootError {
 pub struct Node {
     /// What the doors see.
     pub app: Arc<App>,
-    /// Where documents are found.
-    pub index: Arc<dyn VectorIndex>,
     /// The data folder.
     pub folder: DataFolder,
     /// The invite code, if it was made at this start: to be shown once.
@@ -212,7 +211,10 @@ impl Node {
         let embedder: Arc<dyn Embedder> = Arc::new(BuiltinEmbedder::load()?);
         // Read before the index: what changes meanwhile is taken up again.
         let seen = store.last_change().await?;
-        let index: Arc<dyn VectorIndex> = Arc::new(EmbeddedIndex::load(embedder.dims(), documents.as_ref()).await?);
+        let indexes = EmbeddedIndexes::over(Arc::clone(&documents));
+        let embedders = Embedders::new(Arc::clone(&embedder));
+        let vectors = Vectors::open(store.clone(), indexes, embedders, clock.now()).await?;
+        let serving = vectors.serving.clone();
         let Models { chat: chat_model, fast, grade, remote } = models(&config.llm, Arc::clone(&embedder))?;
         let blobs: Arc<dyn BlobStore> = Arc::new(LocalBlobs::open(&folder.path("blobs"))?);
         let extractor: Arc<dyn Extractor> = Arc::new(Isolated {
@@ -228,13 +230,21 @@ impl Node {
                 jobs: store.clone(),
                 upkeep: store.clone(),
                 blobs: Arc::clone(&blobs),
-                index: Arc::clone(&index),
-                embedder: Arc::clone(&embedder),
+                vectors,
                 extractor: Arc::clone(&extractor),
                 clock: Arc::clone(&clock),
             },
             limits::worker(config, &node, &boot),
         );
+        ingest.survey().await?;
+        if ingest.reindex_is_due() {
+            let answering = &serving.current().stored.profile.embedder;
+            tracing::warn!(
+                answering,
+                configured = embedder.name(),
+                "not all vectors are as configured; run: askback reindex"
+            );
+        }
         let scratch = folder.scratch("watched")?;
         let folders =
             Folders::new(ingest.clone(), store.clone(), Arc::clone(&clock), limits::folders(config, &node, scratch));
@@ -242,7 +252,7 @@ impl Node {
         let (read, told) = (TapedDocuments::over(Arc::clone(&documents)), TapedClock::over(Arc::clone(&clock)));
         let (fast, grade) = (fast.map(TapedModel::fast), grade.map(TapedModel::grade));
         let retrieval = Arc::new(Retrieval {
-            search: Search::new(TapedIndex::over(Arc::clone(&index)), TapedEmbedder::over(Arc::clone(&embedder))),
+            search: Search::new(serving.through(taped), TapedEmbedder::over(Arc::clone(&embedder))),
             documents: Arc::clone(&read),
             clock: Arc::clone(&told),
             reranker: None,
@@ -288,7 +298,8 @@ impl Node {
 
         let probe = Probe {
             storage: storage.clone(),
-            index: Arc::clone(&index),
+            serving,
+            ingest: ingest.clone(),
             embedder: embedder.name().to_owned(),
             chat: chat_model.name().to_owned(),
             servers: remote,
@@ -324,7 +335,6 @@ impl Node {
         });
         Ok(Self {
             app,
-            index,
             folder,
             new_invite_code,
             storage,

@@ -54,6 +54,12 @@ pub(crate) enum Command {
     Group(GroupCommand),
     /// Bring the database to the layout of this version (serve does so itself)
     Migrate,
+    /// Make the vectors of all documents anew, after another embedder was configured
+    #[command(after_help = "Examples:\n  askback reindex\n  askback reindex --json\n\n\
+                            Goes through the running server, if one runs over the data folder. The old vectors answer until all new ones are\n\
+                            there. What was made stays made: after an interruption, run it again.\n\n\
+                            Exit codes: 0 all vectors are as configured, 1 it failed.")]
+    Reindex(Reindex),
     /// Run a recorded turn again and show what differs
     #[command(
         after_help = "Examples:\n  askback replay 0198c5b2-0000-7000-8000-000000000000\n  askback replay 0198c5b2-0000-7000-8000-000000000000 --live\n\n\
@@ -93,6 +99,14 @@ pub(crate) struct Doctor {
     #[arg(long)]
     pub(crate) repair: bool,
     /// As JSON: {ok, checks: [{name, ok, detail, action}]}
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How to tell it.
+#[derive(Debug, Args)]
+pub(crate) struct Reindex {
+    /// As JSON: {status, chunks, message, error_code, error}
     #[arg(long)]
     pub(crate) json: bool,
 }

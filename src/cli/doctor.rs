@@ -145,23 +145,12 @@ async fn documents(node: &Node, repair: bool, checks: &mut Vec<Check>) {
         Err(error) => return checks.push(bad("documents", &error, "see the log")),
     };
     let mend = "mend it with: askback doctor --repair";
-    let Findings { orphan_files, without_file, damaged_files, leftovers, unsound, misindexed, stray, .. } = &found;
+    let Findings { orphan_files, leftovers, unsound, misindexed, stray, .. } = &found;
     checks.push(match orphan_files.len() {
         0 => good("files", "each belongs to a document or an upload"),
         count => bad("files", &format!("{count} belong to nothing"), mend),
     });
-    checks.push(match (without_file.as_slice(), damaged_files.as_slice()) {
-        ([], []) => good("files of documents", "all are there, with the bytes that were uploaded"),
-        (gone, []) => bad("files of documents", &format!("gone for {}", names(gone)), "upload these documents again"),
-        (gone, damaged) => {
-            let of_damaged: Vec<Damaged> = damaged.iter().flat_map(|(_, documents)| documents).cloned().collect();
-            let mut detail = format!("damaged for {}", names(&of_damaged));
-            if !gone.is_empty() {
-                detail.push_str(&format!("; gone for {}", names(gone)));
-            }
-            bad("files of documents", &detail, "run: askback doctor --repair, and upload these documents again")
-        }
-    });
+    checks.push(files_of_documents(&found));
     checks.push(match leftovers.len() {
         0 => good("versions", "none left half-built"),
         count => bad("versions", &format!("{count} do not answer and still take space"), mend),
@@ -178,6 +167,35 @@ async fn documents(node: &Node, repair: bool, checks: &mut Vec<Check>) {
             bad("index content", &format!("other leaves than in SQL of {}", names(&other)), mend)
         }
     });
+}
+
+fn files_of_documents(found: &Findings) -> Check {
+    let lost: Vec<Damaged> = found.damaged_files.iter().flat_map(|(_, documents)| documents).cloned().collect();
+    let copies = found.damaged_files.iter().filter(|(_, documents)| documents.is_empty()).count();
+    let mut wrong = Vec::new();
+    if !lost.is_empty() {
+        wrong.push(format!("damaged for {}", names(&lost)));
+    }
+    if copies > 0 {
+        wrong.push(format!("damaged are copies of {copies} files that other servers hold"));
+    }
+    if !found.without_file.is_empty() {
+        wrong.push(format!("gone for {}", names(&found.without_file)));
+    }
+    let action = match (found.damaged_files.len(), lost.len() + found.without_file.len()) {
+        (0, 0) => {
+            let elsewhere = match found.elsewhere {
+                0 => String::new(),
+                count => format!("; those of {count} documents lie with other servers, which took them in"),
+            };
+            let detail = format!("all are there, with the bytes that were uploaded{elsewhere}");
+            return good("files of documents", &detail);
+        }
+        (0, _) => "upload these documents again",
+        (_, 0) => "mend it with: askback doctor --repair",
+        _ => "run: askback doctor --repair, and upload these documents again",
+    };
+    bad("files of documents", &wrong.join("; "), action)
 }
 
 async fn compare(node: &Node, repair: bool) -> Result<Findings, String> {
@@ -214,6 +232,9 @@ fn start_failure(error: &BootError) -> Check {
 }
 
 fn part(part: Part) -> Check {
+    if part.role == "vectors" {
+        return vectors(&part);
+    }
     if part.ready {
         return good(&part.role, &format!("{} is ready", part.name));
     }
@@ -225,6 +246,17 @@ fn part(part: Part) -> Check {
         _ => "see the server's log",
     };
     bad(&part.role, &format!("{} does not answer", part.name), action)
+}
+
+/// Whose vectors answer.
+fn vectors(part: &Part) -> Check {
+    let name = &part.name;
+    if part.ready {
+        return good("vectors", &format!("all are of {name}, as configured"));
+    }
+    let detail =
+        format!("those of {name} answer, and not all documents have those of the configured embedder and version");
+    bad("vectors", &detail, "run: askback reindex")
 }
 
 async fn ask_server(door: &Door) -> Option<Ready> {

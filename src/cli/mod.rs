@@ -9,6 +9,7 @@ mod group;
 mod ingest;
 mod link;
 mod output;
+mod reindex;
 mod replay;
 mod runtime;
 mod serve;
@@ -107,6 +108,7 @@ fn dispatch(invocation: Invocation) -> Result<(), Failure> {
             Ok(output::line("the database has the layout of this version")?)
         }),
         Command::Doctor(wish) => runtime::run(load()?, true, |config| doctor::run(config, wish)),
+        Command::Reindex(wish) => runtime::run(load()?, true, |config| reindex::run(config, wish)),
         Command::Replay(replay) => runtime::run(load()?, true, |config| replay::run(config, replay)),
         Command::Eval(command) => runtime::run(load()?, true, |config| eval::run(config, command)),
         Command::Config(command) => config::run(&command, load),

@@ -143,6 +143,8 @@ pub type VersionId = Id<super::knowledge::Version>;
 pub type ChunkId = Id<super::knowledge::Chunk>;
 /// Names a [`super::job::Job`].
 pub type JobId = Id<super::job::Job>;
+/// Names a [`super::profile::StoredProfile`].
+pub type ProfileId = Id<super::profile::StoredProfile>;
 
 #[cfg(test)]
 mod tests {

@@ -48,16 +48,16 @@ impl Quantized {
     }
 }
 
-/// How sparse weights are made. Frozen: a change asks for a new index of everything.
+/// How sparse weights are made. A change asks for a new index of everything (see `services::ingest::ANALYSER`).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Profile {
+pub struct Bm25 {
     /// Where the weight of a repeated term ends: at `k1 + 1`.
     pub k1: f32,
     /// How much a long leaf is held against it, 0 … 1.
     pub b: f32,
 }
 
-impl Profile {
+impl Bm25 {
     /// The one in use. Lengths come as shares of a usual leaf's (see `text::terms::count`), so that no average has to
     /// be kept. The optimum is flat: on the development sets nDCG moves by up to about .02 between k1 .9 and 1.6, b .5 and .9.
     pub const CURRENT: Self = Self { k1: 0.9, b: 0.6 };
@@ -233,7 +233,7 @@ pub trait VectorIndex: Send + Sync {
 /// Turns text into vectors of unit length. Work is bounded and never on the runtime's threads.
 #[async_trait]
 pub trait Embedder: Send + Sync {
-    /// Model and revision; vectors of different names are never compared.
+    /// Model and revision: vectors of different names are never compared (see [`Profile`](super::profile::Profile)).
     fn name(&self) -> &str;
     /// Length of every vector.
     fn dims(&self) -> usize;
@@ -260,7 +260,7 @@ pub trait Reranker: Send + Sync {
 mod tests {
     use std::sync::Arc;
 
-    use super::{Profile, Quantized, QueryTerms, Sparse, TermStats};
+    use super::{Bm25, Quantized, QueryTerms, Sparse, TermStats};
 
     #[test]
     fn eight_bits() {
@@ -271,14 +271,14 @@ mod tests {
 
     #[test]
     fn a_passage_of_usual_length() {
-        let profile = Profile { k1: 1.0, b: 0.75 };
-        assert_eq!(profile.passage(&[(3, 1), (9, 3)], 1.0), Sparse { terms: vec![3, 9], weights: vec![1.0, 1.5] });
+        let bm25 = Bm25 { k1: 1.0, b: 0.75 };
+        assert_eq!(bm25.passage(&[(3, 1), (9, 3)], 1.0), Sparse { terms: vec![3, 9], weights: vec![1.0, 1.5] });
     }
 
     #[test]
     fn unknown_terms_count_in_the_mass() {
         let stats = TermStats { generation: 1, points: 3, collections: vec![Arc::new([(1, 3)].into())] };
-        let question = Profile { k1: 1.0, b: 0.75 }.question(&[(1, 1.0), (2, 0.5)], &stats);
+        let question = Bm25 { k1: 1.0, b: 0.75 }.question(&[(1, 1.0), (2, 0.5)], &stats);
         let (known, unknown) = (stats.idf(1), stats.idf(2) * 0.5);
         assert_eq!(
             question,

@@ -20,6 +20,8 @@ pub enum JobKind {
     Ingest,
     /// Deletes a document.
     Delete,
+    /// Makes the vectors of all documents anew, in the configured embedder's profile.
+    Reindex,
 }
 
 /// Where a job stands.
@@ -50,7 +52,8 @@ impl JobState {
 /// The steps of a job, as the wire shows them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct JobStep {
-    /// `upload`, `cleanup`, `parse`, `parent_store`, `vector_store`; deletions: `prepare`, `bm25`, `milvus`, `parent_store`.
+    /// `upload`, `cleanup`, `parse`, `parent_store`, `vector_store`; deletions: `prepare`, `bm25`, `milvus`, `parent_store`;
+    /// reindexing: `vector_store`, `swap`.
     pub key: String,
     /// For people.
     pub label: String,
@@ -90,7 +93,7 @@ pub struct Job {
     pub version: Option<VersionId>,
     /// Its owner.
     pub user: Option<UserId>,
-    /// The document's name.
+    /// The document's name; empty for one about all documents.
     pub filename: String,
     /// The file, for ingest jobs.
     pub blob: Option<String>,
@@ -118,8 +121,10 @@ impl Job {
         let (kind, title) = match (self.state, self.kind) {
             (JobState::Completed, JobKind::Ingest) => ("job_completed", format!("{name} is ready to be asked about")),
             (JobState::Completed, JobKind::Delete) => ("job_completed", format!("{name} was deleted")),
+            (JobState::Completed, JobKind::Reindex) => ("job_completed", "All documents were indexed anew".into()),
             (JobState::Failed, JobKind::Ingest) => ("job_failed", format!("{name} could not be read in")),
             (JobState::Failed, JobKind::Delete) => ("job_failed", format!("{name} could not be deleted")),
+            (JobState::Failed, JobKind::Reindex) => ("job_failed", "The documents could not be indexed anew".into()),
             (JobState::Pending | JobState::Running, _) => return None,
         };
         Some(BackgroundEvent {
@@ -171,11 +176,20 @@ pub enum Retried {
 }
 
 /// The durable queue. A job is claimed by lease; whoever lost the lease is fenced, also when nobody else has the job yet.
+/// Leases and waits go by the store's time where several processes share it, for their clocks differ; `now` is the
+/// caller's, for what is shown.
 #[async_trait]
 pub trait JobQueue: Send + Sync {
-    /// Takes the next due job, or one whose lease ran out; `None` when nothing is due. `owner` begins with its node and a
-    /// colon. A job whose file lies on another node is left to that one, unless it has been gone for an hour.
-    async fn claim(&self, owner: &str, now: Millis, lease: Duration) -> Result<Option<(Job, Fence)>, StoreError>;
+    /// Takes the next due job of one of these kinds, or one whose lease ran out; `None` when nothing is due. `owner` begins
+    /// with its node and a colon. A job that only another node can do is left to that one, unless it has been gone for an
+    /// hour.
+    async fn claim(
+        &self,
+        owner: &str,
+        kinds: &[JobKind],
+        now: Millis,
+        lease: Duration,
+    ) -> Result<Option<(Job, Fence)>, StoreError>;
     /// Extends the lease and stores progress. Gives whether cancelling was asked for. `Conflict` when fenced.
     async fn beat(&self, fence: Fence, report: &JobReport, now: Millis, lease: Duration) -> Result<bool, StoreError>;
     /// Ends a deletion or any job that publishes nothing. `Conflict` when fenced.
@@ -183,11 +197,11 @@ pub trait JobQueue: Send + Sync {
     /// Ends or postpones a job that failed. `Conflict` when fenced.
     async fn fail(&self, fence: Fence, failure: &JobFailure, report: &JobReport, now: Millis)
     -> Result<(), StoreError>;
-    /// Cancels an upload: one that waits, or whose worker is silent past its lease, ends at once as `failed` with
+    /// Cancels a job of this kind: one that waits, or whose worker is silent past its lease, ends at once as `failed` with
     /// `cancelled`, and what it staged is gone; one that runs is told with its next beat, and does not publish. One that
-    /// has ended stays as it is. Gives the job as it stands then; `NotFound` for deletions too.
-    async fn cancel(&self, id: JobId, now: Millis) -> Result<Job, StoreError>;
-    /// Puts the failed job of an upload back into the queue. `NotFound` for deletions too.
+    /// has ended stays as it is. Gives the job as it stands then; `NotFound` for jobs of other kinds too.
+    async fn cancel(&self, id: JobId, kind: JobKind, now: Millis) -> Result<Job, StoreError>;
+    /// Puts the failed job of an upload back into the queue. `NotFound` for jobs of other kinds too.
     async fn retry(&self, id: JobId, now: Millis) -> Result<Retried, StoreError>;
     /// One transaction: the document is deleted, and the job added that removes what it leaves. What is uploaded under
     /// its name from then on is another document. `NotFound` when it is deleted already.
@@ -199,6 +213,14 @@ pub trait JobQueue: Send + Sync {
         filename: &str,
         now: Millis,
     ) -> Result<(), StoreError>;
+    /// Queues the reindexing of all documents at this node, or gives the job that is under way already.
+    async fn enqueue_reindex(
+        &self,
+        job: JobId,
+        user: Option<UserId>,
+        node: &str,
+        now: Millis,
+    ) -> Result<JobId, StoreError>;
     /// A job by id.
     async fn job(&self, id: JobId) -> Result<Job, StoreError>;
     /// Jobs, newest first.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     error::StoreError,
     extract::PageMark,
-    id::{ChunkId, CollectionId, DocumentId, JobId, UserId, VersionId},
+    id::{ChunkId, CollectionId, DocumentId, JobId, ProfileId, UserId, VersionId},
     index::Segment,
     job::{Fence, JobReport},
     time::Millis,
@@ -356,6 +356,17 @@ pub enum Published {
     Cancelled,
 }
 
+/// What became of the wish to delete a collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Emptied {
+    /// It is deleted.
+    Deleted,
+    /// It holds documents, or some are still being removed.
+    NotEmpty,
+    /// A watched folder puts its files there.
+    Watched,
+}
+
 /// Keeps collections, documents, versions, pages, chunks and staged segments.
 ///
 /// Contract: nothing staged is visible to readers; [`publish`](Self::publish) is one transaction; a fenced job
@@ -367,6 +378,10 @@ pub trait DocumentStore: Send + Sync {
     async fn readable(&self, user: UserId, only: Option<&[String]>) -> Result<Access, StoreError>;
     /// All collections, by name.
     async fn collections(&self) -> Result<Vec<Collection>, StoreError>;
+    /// A collection by name.
+    async fn collection(&self, name: &str) -> Result<Collection, StoreError>;
+    /// Deletes a collection that nothing is in, with its readers and what deleted documents left in it.
+    async fn delete_collection(&self, name: &str) -> Result<Emptied, StoreError>;
     /// Sets who may read a collection, making it when unknown.
     async fn set_readers(
         &self,
@@ -398,10 +413,11 @@ pub trait DocumentStore: Send + Sync {
     async fn stage_pages(&self, fence: Fence, version: VersionId, pages: &[Page]) -> Result<(), StoreError>;
     /// Adds chunks of any level to it.
     async fn stage_chunks(&self, fence: Fence, version: VersionId, chunks: &[Chunk]) -> Result<(), StoreError>;
-    /// Adds a segment of its leaves.
+    /// Adds a segment of its leaves in a profile.
     async fn stage_segment(
         &self,
         fence: Fence,
+        profile: ProfileId,
         version: VersionId,
         no: i64,
         segment: &Segment,
@@ -426,10 +442,12 @@ pub trait DocumentStore: Send + Sync {
     /// leaves that were current; none when nothing is left to remove.
     async fn purge_document(&self, id: DocumentId) -> Result<i64, StoreError>;
 
-    /// Every segment of a current version, for the embedded index's start, in pages: those after `after`, at most
-    /// `limit`, in the order of (version, no). A damaged one comes without points, and is logged.
+    /// Every segment of a current version in a profile, or in the one that stands for it there, for the embedded index's
+    /// start, in pages: those after `after`, at most `limit`, in the order of (version, no). A damaged one comes without
+    /// points, and is logged.
     async fn current_segments(
         &self,
+        profile: ProfileId,
         after: Option<(VersionId, i64)>,
         limit: i64,
     ) -> Result<Vec<(VersionId, i64, Segment)>, StoreError>;

@@ -15,6 +15,7 @@ pub mod knowledge;
 pub mod memory;
 pub mod model;
 pub mod problem;
+pub mod profile;
 pub mod recording;
 pub mod run;
 pub mod segment;

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::{
     error::StoreError,
-    id::{ChunkId, DocumentId, JobId, VersionId},
+    id::{ChunkId, DocumentId, JobId, ProfileId, VersionId},
     index::Segment,
     knowledge::Warning,
     time::Millis,
@@ -39,6 +39,8 @@ pub trait Upkeep: Send + Sync {
     async fn known_blobs(&self, sha256s: &[String]) -> Result<Vec<String>, StoreError>;
     /// The files that current versions were read from, ascending, a page of at most `limit` after `after`.
     async fn current_blobs(&self, after: &str, limit: i64) -> Result<Vec<String>, StoreError>;
+    /// The nodes that took this file in. None where it may lie anywhere: one process has the store, or nobody knows.
+    async fn holders(&self, sha256: &str) -> Result<Vec<String>, StoreError>;
     /// The documents whose current version was read from this file.
     async fn documents_of(&self, sha256: &str) -> Result<Vec<Damaged>, StoreError>;
     /// Adds a warning to a document's current version, unless it has one of this code.
@@ -51,19 +53,22 @@ pub trait Upkeep: Send + Sync {
     /// Live documents that answer, with their current version, ascending by id, a page of at most `limit` after `after`.
     async fn current(&self, after: Option<DocumentId>, limit: i64) -> Result<Vec<(Damaged, VersionId)>, StoreError>;
     /// The leaves of a version, ascending. `None` where its parts do not fit together: a chunk that does not stand in the
-    /// text where it says, segments that cannot be read or hold other leaves, or more or fewer leaves than it says.
-    async fn leaves(&self, version: VersionId) -> Result<Option<Vec<ChunkId>>, StoreError>;
+    /// text where it says, segments in this profile that cannot be read or hold other leaves, or more or fewer leaves than
+    /// it says.
+    async fn leaves(&self, profile: ProfileId, version: VersionId) -> Result<Option<Vec<ChunkId>>, StoreError>;
     /// The number of the last change of what answers, in any document.
     async fn last_change(&self) -> Result<i64, StoreError>;
     /// The documents in which something else answers since the change `after`, each with the number of its last change,
     /// ascending, at most `limit`. Whoever has seen a number misses no change below it.
     async fn changes(&self, after: i64, limit: i64) -> Result<Vec<(i64, DocumentId)>, StoreError>;
-    /// The segments of a version, in order.
-    async fn segments(&self, version: VersionId) -> Result<Vec<Segment>, StoreError>;
-    /// Queues a job that reads the file of a document's current version again, into a new version.
+    /// The segments of a current version in a profile, or in the one that stands for it there, in order.
+    async fn segments(&self, profile: ProfileId, version: VersionId) -> Result<Vec<Segment>, StoreError>;
+    /// Queues a job that reads the file of a document's current version again, into a new version: at this node if it took
+    /// the file in, else at one that did.
     async fn read_again(
         &self,
         document: DocumentId,
+        node: &str,
         job: JobId,
         version: VersionId,
         now: Millis,

@@ -21,8 +21,8 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use super::{
     api::{
-        auth, chat, collections, documents, folders, groups, health, jobs, memory, messages, runs, search, sessions,
-        users,
+        auth, chat, collections, documents, folders, groups, health, jobs, memory, messages, reindex, runs, search,
+        sessions, users,
     },
     drain,
     error::ApiError,
@@ -83,8 +83,11 @@ fn admin() -> Routes {
         .routes(routes!(jobs::cancel))
         .routes(routes!(jobs::retry))
         .routes(routes!(jobs::deletion))
+        .routes(routes!(reindex::start))
+        .routes(routes!(reindex::job))
+        .routes(routes!(reindex::cancel))
         .routes(routes!(collections::list, collections::create))
-        .routes(routes!(collections::update))
+        .routes(routes!(collections::read, collections::update, collections::delete))
         .routes(routes!(folders::list, folders::add, folders::remove))
         .routes(routes!(users::list))
         .routes(routes!(users::read, users::change, users::delete))

@@ -69,7 +69,8 @@ pub struct App {
 /// An engine or a model, as `/readyz` names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Component {
-    /// What it does: `storage`, `index`, `embedder`, `chat_model`, …
+    /// What it does: `storage`, `index`, `embedder`, `vectors` (whose answer; not ready while reindexing is due),
+    /// `chat_model`, …
     #[schema(example = "chat_model")]
     pub role: String,
     /// Which one it is.

@@ -1,5 +1,5 @@
 //! `kill -9`, and what the next start makes of it: here while an answer streams, in `points` at every named point of a
-//! turn, in `line` while turns wait for it, in `load` whenever; `jobs` does the same to documents.
+//! turn, in `line` while turns wait for it, in `load` whenever; `jobs` does the same to documents, `reindex` to their vectors.
 
 mod jobs;
 #[cfg(feature = "failpoints")]
@@ -7,6 +7,8 @@ mod line;
 mod load;
 #[cfg(feature = "failpoints")]
 mod points;
+#[cfg(feature = "failpoints")]
+mod reindex;
 mod shelf;
 mod talk;
 

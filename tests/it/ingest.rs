@@ -13,4 +13,5 @@ mod nodes;
 mod ocr;
 mod patience;
 mod places;
+mod reindex;
 mod uploads;

@@ -25,6 +25,7 @@ mod llm;
 mod logs;
 mod postgres;
 mod queue;
+mod reindex;
 mod repair;
 mod replay;
 mod retrieval;

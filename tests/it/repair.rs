@@ -91,3 +91,18 @@ async fn doctor_names_what_is_damaged_and_mends_it_on_postgres() {
     let Some(home) = Home::postgres().await else { return };
     doctor_names_and_mends(home).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_does_not_miss_what_another_server_has() {
+    let Some(home) = Home::postgres().await else { return };
+    home.ingest(&FILES);
+    let neighbour = home.neighbour().expect("it is on Postgres");
+    assert_eq!(doctor(&neighbour, &[]), (0, Vec::new()));
+    let output = neighbour.askback(&["doctor"]).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("those of 3 documents lie with other servers, which took them in"), "{said}");
+    assert_eq!(doctor(&neighbour, &["--repair"]), (0, Vec::new()));
+    assert_eq!(doctor(&home, &[]), (0, Vec::new()));
+    drop(neighbour);
+    home.remove().await;
+}

@@ -53,6 +53,7 @@ impl Kind {
         Self { durable: true, before: "finish:before-commit", after: "finish:after-commit" };
     pub(super) const PUBLISH: Self =
         Self { durable: true, before: "publish:before-commit", after: "publish:after-commit" };
+    pub(super) const ADOPT: Self = Self { durable: true, before: "adopt:before-commit", after: "adopt:after-commit" };
     pub(super) const OTHER: Self = Self { durable: true, before: "write:before-commit", after: "write:after-commit" };
 
     /// Where a test fails or holds the process before the commit.

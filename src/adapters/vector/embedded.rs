@@ -24,6 +24,7 @@ use crate::domain::{
     id::{ChunkId, CollectionId, DocumentId, VersionId},
     index::{Filter, Hit, Segment, Sparse, TermId, TermStats, VectorIndex},
     knowledge::DocumentStore,
+    profile::{Indexes, StoredProfile},
 };
 
 /// See the module. Clones share one index.
@@ -65,15 +66,15 @@ impl EmbeddedIndex {
         Self { dims, shared: Arc::default(), searches: Arc::new(Semaphore::new(searches)), writer: Arc::default() }
     }
 
-    /// An index of every current version.
+    /// An index of every current version in this profile.
     ///
     /// # Errors
     /// `Unavailable` if the store fails; `Rejected` if it holds vectors of another length.
-    pub async fn load(dims: usize, documents: &dyn DocumentStore) -> Result<Self, EngineError> {
-        let index = Self::new(dims);
+    pub async fn load(stored: &StoredProfile, documents: &dyn DocumentStore) -> Result<Self, EngineError> {
+        let index = Self::new(stored.profile.dims);
         let mut after = None;
         loop {
-            let page = documents.current_segments(after, PAGE).await.map_err(unavailable)?;
+            let page = documents.current_segments(stored.id, after, PAGE).await.map_err(unavailable)?;
             let Some((version, no, _)) = page.last() else { return Ok(index) };
             after = Some((*version, *no));
             index.upsert(page.into_iter().map(|(_, _, segment)| segment).collect()).await?;
@@ -201,6 +202,24 @@ fn unavailable(error: StoreError) -> EngineError {
 
 fn shut_down() -> EngineError {
     EngineError::Unavailable("the index is shut down".to_owned())
+}
+
+/// Opens embedded indexes over this store.
+pub struct EmbeddedIndexes(Arc<dyn DocumentStore>);
+
+impl EmbeddedIndexes {
+    /// Over `documents`.
+    #[must_use]
+    pub fn over(documents: Arc<dyn DocumentStore>) -> Arc<dyn Indexes> {
+        Arc::new(Self(documents))
+    }
+}
+
+#[async_trait]
+impl Indexes for EmbeddedIndexes {
+    async fn open(&self, stored: &StoredProfile) -> Result<Arc<dyn VectorIndex>, EngineError> {
+        Ok(Arc::new(EmbeddedIndex::load(stored, self.0.as_ref()).await?))
+    }
 }
 
 #[async_trait]

@@ -8,8 +8,9 @@ use utoipa::ToSchema;
 
 use crate::{
     domain::{
+        error::StoreError,
         id::CollectionId,
-        knowledge::{Collection, Readers, Visibility},
+        knowledge::{Collection, Emptied, Readers, Visibility},
         time::Rfc3339,
     },
     http::{
@@ -115,12 +116,26 @@ pub(in crate::http) async fn create(
     Json(body): Json<CollectionBody>,
 ) -> Result<(StatusCode, axum::Json<CollectionView>)> {
     check_name(&body.name)?;
-    if find(&app, &body.name).await?.is_some() {
-        return Err(ApiError::new(409, "name_taken", "There is a collection of this name."));
+    match app.documents.collection(&body.name).await {
+        Err(StoreError::NotFound) => {}
+        Err(error) => return Err(error.into()),
+        Ok(_) => return Err(ApiError::new(409, "name_taken", "There is a collection of this name.")),
     }
     let readers = body.readers.unwrap_or(ReadersBody { everyone: true, ..ReadersBody::default() });
     let made = set_readers(&app, &body.name, readers).await?;
     Ok((StatusCode::CREATED, axum::Json(made.into())))
+}
+
+/// A collection.
+#[utoipa::path(
+    get, path = "/collections/{name}", tag = "Collections", params(("name" = String, Path)),
+    responses((status = 200, body = CollectionView), (status = 404, description = "`not_found`"))
+)]
+pub(in crate::http) async fn read(
+    State(app): State<Arc<App>>,
+    NamePath(name): NamePath,
+) -> Result<axum::Json<CollectionView>> {
+    Ok(axum::Json(app.documents.collection(&name).await?.into()))
 }
 
 /// Changes who may read a collection. Takes effect with the next search.
@@ -134,12 +149,46 @@ pub(in crate::http) async fn update(
     NamePath(name): NamePath,
     Json(body): Json<CollectionPatch>,
 ) -> Result<axum::Json<CollectionView>> {
-    find(&app, &name).await?.ok_or_else(ApiError::not_found)?;
+    app.documents.collection(&name).await?;
     Ok(axum::Json(set_readers(&app, &name, body.readers).await?.into()))
 }
 
-async fn find(app: &App, name: &str) -> Result<Option<Collection>> {
-    Ok(app.documents.collections().await?.into_iter().find(|collection| collection.name == name))
+/// What was deleted.
+#[derive(Serialize, ToSchema)]
+pub(in crate::http) struct DeletedCollection {
+    name: String,
+    /// For people.
+    message: String,
+}
+
+/// Deletes an empty collection with its list of readers. Answers that cite documents which were deleted from it say so as
+/// before.
+#[utoipa::path(
+    delete, path = "/collections/{name}", tag = "Collections", params(("name" = String, Path)),
+    responses(
+        (status = 200, body = DeletedCollection),
+        (status = 404, description = "`not_found`"),
+        (status = 409, description = "`collection_not_empty`: it holds documents, or some are still being removed; \
+                                      `collection_watched`: a watched folder puts its files there"),
+    )
+)]
+pub(in crate::http) async fn delete(
+    State(app): State<Arc<App>>,
+    NamePath(name): NamePath,
+) -> Result<axum::Json<DeletedCollection>> {
+    match app.documents.delete_collection(&name).await? {
+        Emptied::Deleted => Ok(axum::Json(DeletedCollection { message: format!("{name} was deleted."), name })),
+        Emptied::NotEmpty => Err(ApiError::new(
+            409,
+            "collection_not_empty",
+            "The collection holds documents, or some of them are still being removed. Delete them first.",
+        )),
+        Emptied::Watched => Err(ApiError::new(
+            409,
+            "collection_watched",
+            "A watched folder puts its files into the collection. Stop watching it first.",
+        )),
+    }
 }
 
 async fn set_readers(app: &App, name: &str, body: ReadersBody) -> Result<Collection> {

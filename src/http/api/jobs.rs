@@ -1,4 +1,4 @@
-//! Jobs: uploads and deletions at work.
+//! Jobs: uploads, deletions and reindexing at work.
 
 use std::sync::Arc;
 
@@ -24,6 +24,7 @@ use crate::{
 #[derive(Serialize, ToSchema)]
 pub(in crate::http) struct JobView {
     job_id: crate::domain::id::JobId,
+    /// The document's name; empty for a job about all documents.
     filename: String,
     status: JobState,
     /// Key of the step at work.
@@ -157,7 +158,7 @@ pub(in crate::http) async fn deletion(
     job_of_kind(&app, id, JobKind::Delete).await
 }
 
-async fn job_of_kind(app: &App, id: crate::domain::id::JobId, kind: JobKind) -> Result<axum::Json<JobView>> {
+pub(super) async fn job_of_kind(app: &App, id: crate::domain::id::JobId, kind: JobKind) -> Result<axum::Json<JobView>> {
     let job = app.ingest.job(id).await?;
     if job.kind != kind {
         return Err(ApiError::not_found());

@@ -10,6 +10,7 @@ pub(super) mod health;
 pub(super) mod jobs;
 pub(super) mod memory;
 pub(super) mod messages;
+pub(super) mod reindex;
 pub(super) mod runs;
 pub(super) mod search;
 pub(super) mod sessions;

@@ -19,7 +19,7 @@ use crate::{
     domain::{
         error::EngineError,
         id::{ChunkId, CollectionId, Id, VersionId},
-        index::{Embedder, Filter, Hit, Point, Profile, Quantized, Segment, VectorIndex},
+        index::{Bm25, Embedder, Filter, Hit, Point, Quantized, Segment, VectorIndex},
     },
     services::retrieval::search::Search,
     text::terms,
@@ -84,7 +84,7 @@ pub async fn retrieval(
 ) -> Result<Report, EngineError> {
     let mut rows = Vec::new();
     for set in sets {
-        let search = Search::new(make(), Arc::clone(&embedder));
+        let search = Search::alone(make(), Arc::clone(&embedder));
         index(set, &search).await?;
         for languages in pairs(set) {
             for turns in turns(set) {
@@ -105,7 +105,7 @@ async fn index(set: &Set, search: &Search) -> Result<(), EngineError> {
             let point = Point {
                 chunk: chunk(&passage.id),
                 dense: vector.map(|vector| Quantized::of(&vector)),
-                sparse: Profile::CURRENT.passage(&counted.frequencies, counted.length),
+                sparse: Bm25::CURRENT.passage(&counted.frequencies, counted.length),
             };
             segments.push(Segment {
                 collection: collection(&passage.lang),

@@ -8,6 +8,7 @@ use crate::domain::{
     id::{ChunkId, DocumentId, JobId, VersionId},
     index::Filter,
     knowledge::Warning,
+    profile::Served,
     upkeep::Damaged,
 };
 
@@ -23,7 +24,9 @@ pub struct Findings {
     pub orphan_files: Vec<String>,
     /// Documents whose file is gone. They answer, but cannot be downloaded or read again.
     pub without_file: Vec<Damaged>,
-    /// Files of documents that hold other bytes than were uploaded, by hash, and the documents.
+    /// Documents whose file is not here, because another node took it in.
+    pub elsewhere: usize,
+    /// Files of documents that hold other bytes than were uploaded, by hash, and the documents that lost theirs.
     pub damaged_files: Vec<(String, Vec<Damaged>)>,
     /// Versions that do not answer and still have parts.
     pub leftovers: Vec<VersionId>,
@@ -46,16 +49,16 @@ impl Ingest {
     /// # Errors
     /// When a store or the index fails.
     pub async fn audit(&self) -> Result<Findings, IngestError> {
-        let ports = &self.inner.ports;
+        let (ports, served) = (&self.inner.ports, self.inner.served());
         let most = i64::try_from(MOST).unwrap_or(i64::MAX);
         let mut found = Findings {
             orphan_files: self.orphan_files().await?,
             leftovers: ports.upkeep.leftovers(most).await?,
-            indexed: ports.index.count(&Filter::default()).await.map_err(no_index)?,
+            indexed: served.index.count(&Filter::default()).await.map_err(no_index)?,
             ..Findings::default()
         };
         self.audit_files(&mut found).await?;
-        self.audit_documents(&mut found).await?;
+        self.audit_documents(&served, &mut found).await?;
         Ok(found)
     }
 
@@ -85,7 +88,7 @@ impl Ingest {
         for unsound in found.unsound.iter().filter(|each| !without_file.contains(each)) {
             let now = ports.clock.now();
             let job = JobId::at(now);
-            ports.upkeep.read_again(unsound.document, job, VersionId::at(now), now).await?;
+            ports.upkeep.read_again(unsound.document, self.inner.config.node(), job, VersionId::at(now), now).await?;
             jobs.push(job);
         }
         self.inner.wake.notify_one();
@@ -94,19 +97,18 @@ impl Ingest {
     }
 
     async fn index_again(&self, found: &Findings) -> Result<(), IngestError> {
-        let ports = &self.inner.ports;
         let _order = self.inner.swap.lock().await;
+        let served = self.inner.served();
         for (document, version) in &found.misindexed {
-            let segments = ports.upkeep.segments(*version).await?;
             // Another version may be current by now, and is indexed then.
             if self.current_version(document.document).await? == Some(*version) {
-                ports.index.replace(document.document, segments).await.map_err(no_index)?;
+                self.inner.index_version(&served, document.document, *version).await.map_err(no_index)?;
             }
         }
         for document in &found.stray {
             if self.current_version(*document).await?.is_none() {
                 let filter = Filter { documents: Some(vec![*document]), ..Filter::default() };
-                ports.index.delete(&filter).await.map_err(no_index)?;
+                served.index.delete(&filter).await.map_err(no_index)?;
             }
         }
         Ok(())
@@ -161,7 +163,11 @@ impl Ingest {
                 let file = match ports.blobs.fetch(&sha256).await {
                     Ok(file) => file,
                     Err(StoreError::NotFound) => {
-                        found.without_file.extend(ports.upkeep.documents_of(&sha256).await?);
+                        let documents = ports.upkeep.documents_of(&sha256).await?;
+                        match self.elsewhere(&sha256).await? {
+                            false => found.without_file.extend(documents),
+                            true => found.elsewhere += documents.len(),
+                        }
                         continue;
                     }
                     Err(error) => return Err(error.into()),
@@ -169,7 +175,11 @@ impl Ingest {
                 let held = digest(&file.path).await;
                 steps::discard(file).await;
                 if held?.0 != sha256 {
-                    let documents = ports.upkeep.documents_of(&sha256).await?;
+                    let mut documents = ports.upkeep.documents_of(&sha256).await?;
+                    if self.elsewhere(&sha256).await? {
+                        // What lies here is a copy that nobody asked for.
+                        documents.clear();
+                    }
                     found.damaged_files.push((sha256, documents));
                 }
             }
@@ -177,26 +187,32 @@ impl Ingest {
         Ok(())
     }
 
+    /// Whether other nodes took this file in, and this one did not.
+    async fn elsewhere(&self, sha256: &str) -> Result<bool, StoreError> {
+        let holders = self.inner.ports.upkeep.holders(sha256).await?;
+        Ok(!holders.is_empty() && holders.iter().all(|node| node != self.inner.config.node()))
+    }
+
     /// Whether each document's parts fit together, and the index holds exactly them.
-    async fn audit_documents(&self, found: &mut Findings) -> Result<(), IngestError> {
-        let ports = &self.inner.ports;
+    async fn audit_documents(&self, served: &Served, found: &mut Findings) -> Result<(), IngestError> {
+        let upkeep = &self.inner.ports.upkeep;
         let mut indexed: HashMap<DocumentId, HashSet<VersionId>> = HashMap::new();
-        for (document, version) in ports.index.versions().await.map_err(no_index)? {
+        for (document, version) in served.index.versions().await.map_err(no_index)? {
             indexed.entry(document).or_default().insert(version);
         }
         let mut after = None;
         loop {
-            let page = ports.upkeep.current(after, PAGE).await?;
+            let page = upkeep.current(after, PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.document);
             for (document, version) in page {
                 let held = indexed.remove(&document.document).unwrap_or_default();
-                match ports.upkeep.leaves(version).await? {
+                match upkeep.leaves(served.stored.id, version).await? {
                     None if found.unsound.len() < MOST => found.unsound.push(document),
                     None => {}
                     Some(leaves) => {
                         found.stored += u64::try_from(leaves.len()).unwrap_or(u64::MAX);
-                        let is_indexed = self.holds(&held, version, &leaves).await?;
+                        let is_indexed = holds(served, &held, version, &leaves).await?;
                         if !is_indexed && found.misindexed.len() < MOST {
                             found.misindexed.push((document, version));
                         }
@@ -208,20 +224,20 @@ impl Ingest {
         found.stray.sort();
         Ok(())
     }
+}
 
-    /// Whether the index holds these leaves of the version, and no other version of its document.
-    async fn holds(
-        &self,
-        held: &HashSet<VersionId>,
-        version: VersionId,
-        leaves: &[ChunkId],
-    ) -> Result<bool, IngestError> {
-        let expected: HashSet<VersionId> = (!leaves.is_empty()).then_some(version).into_iter().collect();
-        if *held != expected {
-            return Ok(false);
-        }
-        Ok(self.inner.ports.index.chunks(version).await.map_err(no_index)? == leaves)
+/// Whether the index holds these leaves of the version, and no other version of its document.
+async fn holds(
+    served: &Served,
+    held: &HashSet<VersionId>,
+    version: VersionId,
+    leaves: &[ChunkId],
+) -> Result<bool, IngestError> {
+    let expected: HashSet<VersionId> = (!leaves.is_empty()).then_some(version).into_iter().collect();
+    if *held != expected {
+        return Ok(false);
     }
+    Ok(served.index.chunks(version).await.map_err(no_index)? == leaves)
 }
 
 fn no_index(error: EngineError) -> StoreError {

@@ -1,5 +1,6 @@
 //! Removing what nothing needs: versions that were replaced and that no answer cites, the files of deleted documents, of
-//! cancelled uploads and of jobs that failed long ago, and what an upload left that died before it became a job.
+//! cancelled uploads and of jobs that failed long ago, what an upload left that died before it became a job, and the
+//! vectors of an embedder whose place another has taken.
 
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use crate::domain::time::Millis;
 
 /// Files or versions that are removed in one go.
 const BATCH: usize = 64;
+/// Versions whose old vectors are removed in one go.
+const DROPS: usize = 1_000;
 
 impl Ingest {
     /// Removes what nothing needs now. Gives the number of files.
@@ -18,6 +21,7 @@ impl Ingest {
     /// When a store fails; what is left is found again.
     pub async fn collect(&self) -> Result<usize, IngestError> {
         while self.inner.expire_batch().await? == BATCH {}
+        while self.inner.drop_batch().await? == DROPS {}
         let mut collected = 0;
         loop {
             let batch = self.inner.collect_batch().await?;
@@ -53,7 +57,10 @@ impl Ingest {
             }
             loop {
                 if let Err(error) = self.collect().await {
-                    tracing::warn!(%error, "files that nothing needs were not removed");
+                    tracing::warn!(%error, "what nothing needs was not removed");
+                }
+                if let Err(error) = self.survey().await {
+                    tracing::warn!(%error, "how the vectors stand is not known");
                 }
                 tokio::select! {
                     () = self.inner.untidy.notified() => {}
@@ -71,6 +78,14 @@ impl Inner {
     async fn expire_batch(&self) -> Result<usize, IngestError> {
         let limit = i64::try_from(BATCH).unwrap_or(i64::MAX);
         Ok(self.ports.upkeep.expire(self.ago(self.config.keep_replaced), limit).await?)
+    }
+
+    async fn drop_batch(&self) -> Result<usize, IngestError> {
+        let dropped = self.ports.vectors.profiles.drop_retired(i64::try_from(DROPS).unwrap_or(i64::MAX)).await?;
+        if dropped > 0 {
+            tracing::info!(versions = dropped, "the vectors of a former embedder were removed");
+        }
+        Ok(dropped)
     }
 
     async fn collect_batch(&self) -> Result<usize, IngestError> {

@@ -1,13 +1,15 @@
-//! Keeping an index in memory in step with what other processes change. SQL counts the changes; each process looks at the
-//! count every now and then, and takes up the documents that changed since.
+//! Keeping an index in memory in step with SQL, which other processes change too. SQL counts the changes; each process looks
+//! at the count every now and then, and takes up the documents that changed since. Where another profile is current, it
+//! opens its index beside the old one, and then searches that.
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Ingest, IngestError, Inner};
 use crate::domain::{
     error::{EngineError, StoreError},
-    id::DocumentId,
+    id::{DocumentId, VersionId},
     index::Filter,
+    profile::Served,
 };
 
 /// Changes that are read in one go.
@@ -20,7 +22,11 @@ impl Ingest {
         tasks.spawn(stop.clone().run_until_cancelled_owned(async move {
             let (mut seen, mut is_failing) = (seen, false);
             loop {
-                match ingest.take_up(seen).await {
+                let looked = match ingest.inner.renew().await {
+                    Ok(()) => ingest.take_up(seen).await,
+                    Err(error) => Err(error.into()),
+                };
+                match looked {
                     Ok(no) => (seen, is_failing) = (no, false),
                     Err(error) => {
                         // Once, not with every look.
@@ -44,39 +50,67 @@ impl Ingest {
             let Some((last, _)) = changes.last() else { return Ok(seen) };
             seen = *last;
             for (_, document) in changes {
-                self.inner.take_up(document).await?;
+                // This process's own changes are told to the index under it; what is read here is not older than they are.
+                let _order = self.inner.swap.lock().await;
+                self.inner.take_up(&self.inner.served(), document).await?;
             }
         }
     }
 }
 
 impl Inner {
-    /// Makes the index hold what answers in a document now.
-    async fn take_up(&self, document: DocumentId) -> Result<(), StoreError> {
-        let ports = &self.ports;
-        // This process's own changes are told to the index under it; what is read here is not older than they are.
+    /// What this process searches.
+    pub(super) fn served(&self) -> Served {
+        self.ports.vectors.serving.current()
+    }
+
+    /// Searches what SQL says is current, if that is not searched yet. The old index answers until the new one is whole.
+    pub(super) async fn renew(&self) -> Result<(), StoreError> {
+        let (ports, vectors) = (&self.ports, &self.ports.vectors);
+        let _one = self.renewal.lock().await;
+        let current = vectors.profiles.current_profile().await?;
+        if *self.served().stored == current {
+            return Ok(());
+        }
+        tracing::info!(embedder = current.profile.embedder, "another index is being opened");
+        // Read before the index: what changes meanwhile is taken up again.
+        let mut seen = ports.upkeep.last_change().await?;
+        let index = vectors.indexes.open(&current).await.map_err(unavailable)?;
+        let next = Served::of(current, index, &vectors.embedders);
         let _order = self.swap.lock().await;
-        let current = match ports.documents.document(document).await {
+        loop {
+            let changes = ports.upkeep.changes(seen, BATCH).await?;
+            let Some((last, _)) = changes.last() else { break };
+            seen = *last;
+            for (_, document) in changes {
+                self.take_up(&next, document).await?;
+            }
+        }
+        vectors.serving.switch(next);
+        Ok(())
+    }
+
+    /// Makes an index hold what answers in a document now. Changes of what answers have to wait meanwhile.
+    async fn take_up(&self, served: &Served, document: DocumentId) -> Result<(), StoreError> {
+        let current = match self.ports.documents.document(document).await {
             Ok(document) => document.current,
             Err(StoreError::NotFound) => None,
             Err(error) => return Err(error),
         };
         let taken = match current {
-            None => ports.index.delete(&Filter { documents: Some(vec![document]), ..Filter::default() }).await,
+            None => served.index.delete(&Filter { documents: Some(vec![document]), ..Filter::default() }).await,
             Some(version) => {
                 let this = Filter { versions: Some(vec![version.id]), ..Filter::default() };
                 // A version never changes: this process's own are there already.
-                match ports.index.count(&this).await {
+                match served.index.count(&this).await {
                     Ok(leaves) if i64::try_from(leaves) == Ok(version.chunk_count) => Ok(()),
-                    Ok(_) => ports.index.replace(document, ports.upkeep.segments(version.id).await?).await,
+                    Ok(_) => self.index_version(served, document, version.id).await,
                     Err(error) => Err(error),
                 }
             }
         };
         match taken {
-            Err(error @ (EngineError::Unavailable(_) | EngineError::RateLimited { .. })) => {
-                Err(StoreError::Unavailable(error.to_string()))
-            }
+            Err(error @ (EngineError::Unavailable(_) | EngineError::RateLimited { .. })) => Err(unavailable(error)),
             // It would be refused for ever; the others are not to wait for it.
             Err(error @ EngineError::Rejected(_)) => {
                 tracing::error!(%error, %document, "the index does not have the current version");
@@ -85,4 +119,20 @@ impl Inner {
             Ok(()) => Ok(()),
         }
     }
+
+    /// Makes this version the one that an index holds of a document.
+    pub(super) async fn index_version(
+        &self,
+        served: &Served,
+        document: DocumentId,
+        version: VersionId,
+    ) -> Result<(), EngineError> {
+        let segments = self.ports.upkeep.segments(served.stored.id, version).await;
+        let segments = segments.map_err(|error| EngineError::Unavailable(error.to_string()))?;
+        served.index.replace(document, segments).await
+    }
+}
+
+fn unavailable(error: EngineError) -> StoreError {
+    StoreError::Unavailable(error.to_string())
 }

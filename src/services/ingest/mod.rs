@@ -10,12 +10,21 @@ pub mod folders;
 mod follow;
 mod mirror;
 mod passage;
+mod points;
 mod progress;
+mod reindex;
 mod stage;
 mod steps;
+mod vectors;
 mod worker;
 
-use std::{collections::HashSet, fmt::Write as _, io::Read, path::Path, sync::Arc};
+use std::{
+    collections::HashSet,
+    fmt::Write as _,
+    io::Read,
+    path::Path,
+    sync::{Arc, atomic::AtomicI64},
+};
 
 use sha2::{Digest, Sha256};
 use tokio::sync::{Mutex, Notify, RwLock, watch};
@@ -25,7 +34,7 @@ use crate::domain::{
     error::{ExtractError, StoreError},
     extract::Extractor,
     id::{CollectionId, DocumentId, JobId, UserId, VersionId},
-    index::{Embedder, Filter, VectorIndex},
+    index::Filter,
     job::{Job, JobKind, JobQueue, JobState, Retried},
     knowledge::{BlobStore, Document, DocumentStore, Submitted, Upload},
     time::{Clock, Millis},
@@ -33,7 +42,8 @@ use crate::domain::{
 };
 
 pub use audit::Findings;
-pub use passage::passage_text;
+pub use passage::{ANALYSER, passage_text};
+pub use vectors::Vectors;
 pub use worker::WorkerConfig;
 
 /// Longest name of a document or a collection, in characters.
@@ -79,10 +89,8 @@ pub struct Ports {
     pub blobs: Arc<dyn BlobStore>,
     /// What of it is of no use any more.
     pub upkeep: Arc<dyn Upkeep>,
-    /// Where leaves are found.
-    pub index: Arc<dyn VectorIndex>,
-    /// Makes their vectors.
-    pub embedder: Arc<dyn Embedder>,
+    /// Where leaves are found, and who makes their vectors.
+    pub vectors: Vectors,
     /// Reads files.
     pub extractor: Arc<dyn Extractor>,
     /// Tells the time.
@@ -122,6 +130,8 @@ struct Inner {
     config: WorkerConfig,
     /// Work has come.
     wake: Notify,
+    /// All documents are to be indexed anew.
+    wake_reindexer: Notify,
     /// Counts jobs of this process that ended.
     ended: watch::Sender<u64>,
     /// Counts jobs that this process was asked to cancel: their workers look at once.
@@ -135,6 +145,10 @@ struct Inner {
     /// Held from a change of what is current in SQL until the index knows, so that two changes of one document reach
     /// the index in the order in which they were committed.
     swap: Mutex<()>,
+    /// Held while another index is opened.
+    renewal: Mutex<()>,
+    /// Documents that had no vectors of the configured embedder when that was last looked at.
+    lacking: AtomicI64,
 }
 
 impl Ingest {
@@ -145,12 +159,15 @@ impl Ingest {
             ports,
             config,
             wake: Notify::new(),
+            wake_reindexer: Notify::new(),
             ended: watch::Sender::new(0),
             cancels: watch::Sender::new(0),
             untidy: Notify::new(),
             files: RwLock::new(()),
             settling: std::sync::Mutex::new(HashSet::new()),
             swap: Mutex::new(()),
+            renewal: Mutex::new(()),
+            lacking: AtomicI64::new(0),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -282,7 +299,11 @@ impl Ingest {
     /// # Errors
     /// `NotFound` for an unknown id, and for deletions.
     pub async fn cancel(&self, id: JobId) -> Result<Job, IngestError> {
-        let job = self.inner.ports.jobs.cancel(id, self.inner.ports.clock.now()).await?;
+        self.cancel_kind(id, JobKind::Ingest).await
+    }
+
+    async fn cancel_kind(&self, id: JobId, kind: JobKind) -> Result<Job, IngestError> {
+        let job = self.inner.ports.jobs.cancel(id, kind, self.inner.ports.clock.now()).await?;
         self.inner.cancels.send_modify(|count| *count = count.wrapping_add(1));
         self.inner.ended.send_modify(|count| *count = count.wrapping_add(1));
         self.inner.untidy.notify_one();
@@ -331,7 +352,7 @@ impl Inner {
         fail::fail_point!("delete:purged");
         let filter = Filter { documents: Some(vec![document]), ..Filter::default() };
         // SQL is the truth: hits of a deleted document are dropped when they are read, so a failure costs space only.
-        if let Err(error) = self.ports.index.delete(&filter).await {
+        if let Err(error) = self.served().index.delete(&filter).await {
             tracing::error!(%error, %document, "a deleted document stays in the index");
         }
         self.untidy.notify_one();

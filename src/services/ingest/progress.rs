@@ -27,6 +27,7 @@ const fn steps(kind: JobKind) -> &'static [(&'static str, &'static str)] {
             ("milvus", "Remove from the vector index"),
             ("parent_store", "Remove the text"),
         ],
+        JobKind::Reindex => &[("vector_store", "Build the new vectors"), ("swap", "Search the new vectors")],
     }
 }
 

@@ -1,17 +1,19 @@
 //! Staging a version: each part of its file becomes text, chunks and vectors before the next one is read.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 use super::{
     Inner,
     chunk::{self, Before},
-    passage::{passage_text, point, title_of},
+    passage::title_of,
+    points::points,
     progress::Progress,
     steps::Failed,
+    vectors::Maker,
 };
 use crate::{
     domain::{
-        error::{EngineError, ExtractError},
+        error::ExtractError,
         extract::{Extracted, Part},
         id::{CollectionId, DocumentId, VersionId},
         index::Segment,
@@ -27,10 +29,6 @@ const ROWS: usize = 256;
 const PAGE_CHARS: usize = 64_000;
 /// Characters of pages in one write.
 const WRITE_CHARS: usize = 512_000;
-/// A batch is offered to the embedder this often before the whole job is put off.
-const BATCH_TRIES: i64 = 5;
-/// A server may ask for more patience than this; it is asked again all the same.
-const LONGEST_NAMED: Duration = Duration::from_secs(120);
 /// Between the texts of two parts.
 const GAP: &str = "\n\n";
 
@@ -43,6 +41,8 @@ pub(super) struct Staging<'a> {
     document: DocumentId,
     version: VersionId,
     progress: &'a Progress,
+    /// Whose vectors it gets.
+    makers: Vec<Maker>,
     /// What the first part says about the whole.
     head: Option<Head>,
     before: Before,
@@ -89,6 +89,7 @@ impl<'a> Staging<'a> {
             document,
             version,
             progress,
+            makers: inner.ports.vectors.makers(),
             head: None,
             before: Before::default(),
             pages: 0,
@@ -202,30 +203,25 @@ impl<'a> Staging<'a> {
         Ok(())
     }
 
-    /// Embeds the leaves and stages them in segments.
+    /// Embeds the leaves and stages them in segments, one of each maker.
     async fn index(&mut self, chunks: &[Chunk], expected: usize) -> Result<(), Failed> {
-        let ports = &self.inner.ports;
+        let documents = &self.inner.ports.documents;
         let title = self.head.as_ref().map(|head| head.shown.clone()).unwrap_or_default();
-        let leaves: Vec<&Chunk> = chunks.iter().filter(|chunk| chunk.level == Level::Leaf).collect();
+        let leaves: Vec<Chunk> = chunks.iter().filter(|chunk| chunk.level == Level::Leaf).cloned().collect();
         for part in leaves.chunks(Segment::CAPACITY) {
-            let mut points = Vec::with_capacity(part.len());
+            let mut made = vec![Vec::with_capacity(part.len()); self.makers.len()];
             for batch in part.chunks(self.inner.config.batch.max(1)) {
-                let texts: Vec<String> = batch.iter().map(|leaf| passage_text(Some(&title), leaf)).collect();
-                let vectors = embed(self.inner, &texts).await?;
-                fail::fail_point!("job:embedded");
-                let leaves: Vec<Chunk> = batch.iter().map(|leaf| (*leaf).clone()).collect();
-                // Splitting words of a batch takes milliseconds: long enough to stall a runtime thread.
-                let made = tokio::task::spawn_blocking(move || {
-                    let each = leaves.iter().zip(texts.iter()).zip(&vectors);
-                    each.map(|((leaf, text), vector)| point(leaf, text, vector.as_deref())).collect::<Vec<_>>()
-                });
-                points.extend(made.await.map_err(|error| Failed::passing("reading was cut short", error.to_string()))?);
+                for (maker, made) in self.makers.iter().zip(&mut made) {
+                    made.extend(points(self.inner, maker, &title, batch).await?);
+                }
                 self.indexed += batch.len();
                 self.progress.advance(self.indexed, expected).await?;
             }
-            let segment =
-                Segment { collection: self.collection, document: self.document, version: self.version, points };
-            ports.documents.stage_segment(self.fence, self.version, number(self.segments), &segment).await?;
+            let (version, no) = (self.version, number(self.segments));
+            for (maker, points) in self.makers.iter().zip(made) {
+                let segment = Segment { collection: self.collection, document: self.document, version, points };
+                documents.stage_segment(self.fence, maker.profile, version, no, &segment).await?;
+            }
             fail::fail_point!("job:indexed");
             self.segments += 1;
         }
@@ -294,29 +290,4 @@ fn pages(extracted: &Extracted, rows: usize, before: usize) -> Vec<Page> {
     }
     close(label, start, chars, &mut body);
     pages
-}
-
-/// The vectors of one batch. While the embedder does not take it, this batch is offered again and no other: what was
-/// embedded before stays so.
-async fn embed(inner: &Inner, texts: &[String]) -> Result<Vec<Option<Vec<f32>>>, Failed> {
-    let ports = &inner.ports;
-    let mut offered = 1;
-    loop {
-        let error = match ports.embedder.passages(texts).await {
-            Ok(vectors) if vectors.len() == texts.len() => return Ok(vectors),
-            Ok(_) => EngineError::Rejected("the embedder gave another number of vectors".into()),
-            Err(error) => error,
-        };
-        let wait = match &error {
-            EngineError::RateLimited { retry_after: Some(named) } => (*named).min(LONGEST_NAMED),
-            EngineError::RateLimited { retry_after: None } | EngineError::Unavailable(_) => inner.config.wait(offered),
-            EngineError::Rejected(_) => return Err(error.into()),
-        };
-        if offered == BATCH_TRIES {
-            return Err(error.into());
-        }
-        tracing::warn!(%error, ?wait, "the embedder did not take a batch; it is offered again");
-        ports.clock.sleep(wait).await;
-        offered += 1;
-    }
 }

@@ -8,12 +8,12 @@ use super::{
 use crate::domain::{
     error::{EngineError, ExtractError, StoreError},
     id::{DocumentId, VersionId},
-    job::{Fence, Job},
+    job::{Fence, Job, JobKind},
     knowledge::{BlobFile, Published},
 };
 
-/// The index is offered a new version this often before the job ends without it.
-const INDEX_TRIES: i64 = 5;
+/// The index is offered a new version, or opened anew, this often before the job ends without it.
+pub(super) const INDEX_TRIES: i64 = 5;
 
 /// Why a job did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,10 +46,12 @@ impl Failed {
     }
 
     /// The end of a job that was tried as often as it may be, and why the attempts failed.
-    pub(super) fn exhausted(why: &str) -> Self {
-        let message =
-            format!("The job was given up after several attempts: {why}. Try it again, or upload the file again.");
-        Self::last("attempts_exhausted", message)
+    pub(super) fn exhausted(kind: JobKind, why: &str) -> Self {
+        let next = match kind {
+            JobKind::Ingest | JobKind::Delete => "Try it again, or upload the file again.",
+            JobKind::Reindex => "What was done stays done; go on with: askback reindex",
+        };
+        Self::last("attempts_exhausted", format!("The job was given up after several attempts: {why}. {next}"))
     }
 }
 
@@ -180,17 +182,12 @@ pub(super) async fn publish(
 /// Tells the index of the version that answers now. It is current in SQL already: a failure here cannot be undone, so it
 /// is tried again, and logged.
 async fn replace(inner: &Inner, document: DocumentId, version: VersionId) {
-    let ports = &inner.ports;
     for attempt in 1..=INDEX_TRIES {
-        let told = match ports.upkeep.segments(version).await {
-            Ok(segments) => ports.index.replace(document, segments).await,
-            Err(error) => Err(EngineError::Unavailable(error.to_string())),
-        };
-        match told {
+        match inner.index_version(&inner.served(), document, version).await {
             Ok(()) => return,
             Err(error @ (EngineError::Unavailable(_) | EngineError::RateLimited { .. })) if attempt < INDEX_TRIES => {
                 tracing::warn!(%error, "the index did not take a version; trying again");
-                ports.clock.sleep(inner.config.wait(attempt)).await;
+                inner.ports.clock.sleep(inner.config.wait(attempt)).await;
             }
             Err(error) => return tracing::error!(%error, %document, "the index does not have the current version"),
         }

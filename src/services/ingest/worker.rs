@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Ingest, Inner,
     chunk::Shape,
     progress::{Progress, Stopped},
+    reindex,
     steps::{self, Failed},
 };
 use crate::domain::{
@@ -95,12 +96,17 @@ impl Ingest {
             tracing::info!(jobs = freed, "jobs of the last run are taken up again");
         }
         tasks.spawn(self.clone().tidy(stop.clone()));
-        for no in 0..config.workers.max(1) {
+        // Reindexing may take hours, which no upload is to wait for: it has a worker of its own.
+        for no in 0..=config.workers.max(1) {
             let (ingest, stop) = (self.clone(), stop.clone());
             tasks.spawn(async move {
                 let owner = format!("{}:{no}", ingest.inner.config.owner);
+                let (kinds, wake) = match no {
+                    0 => (&[JobKind::Reindex][..], &ingest.inner.wake_reindexer),
+                    _ => (&[JobKind::Ingest, JobKind::Delete][..], &ingest.inner.wake),
+                };
                 // Dropping the work is safe at any point: SQL shows nothing that is not whole.
-                stop.run_until_cancelled(ingest.inner.work(&owner)).await;
+                stop.run_until_cancelled(ingest.inner.work(&owner, kinds, wake)).await;
             });
         }
         Ok(())
@@ -108,15 +114,15 @@ impl Ingest {
 }
 
 impl Inner {
-    /// Claims and does jobs, for ever.
-    async fn work(&self, owner: &str) {
+    /// Claims and does jobs of these kinds, for ever.
+    async fn work(&self, owner: &str, kinds: &[JobKind], wake: &Notify) {
         let mut failures = 0;
         loop {
             let now = self.ports.clock.now();
-            let idle = match self.ports.jobs.claim(owner, now, self.config.lease).await {
+            let idle = match self.ports.jobs.claim(owner, kinds, now, self.config.lease).await {
                 Ok(Some((job, fence))) => {
                     // Another worker may find the next job at once.
-                    self.wake.notify_one();
+                    wake.notify_one();
                     failures = 0;
                     fail::fail_point!("job:claimed");
                     self.see_through(&job, fence).await;
@@ -135,7 +141,7 @@ impl Inner {
                 }
             };
             tokio::select! {
-                () = self.wake.notified() => {}
+                () = wake.notified() => {}
                 () = tokio::time::sleep(idle) => {}
             }
         }
@@ -148,7 +154,7 @@ impl Inner {
             Progress::new(self.ports.jobs.clone(), self.ports.clock.clone(), fence, job.kind, self.config.lease);
         let outcome = if job.attempts > self.config.attempts {
             // Each attempt ended without a word: the file may be what kills the process.
-            Err(Failed::exhausted("each ended without a word, as when a file brings the server down"))
+            Err(Failed::exhausted(job.kind, "each ended without a word, as when a file brings the server down"))
         } else {
             self.attempt(job, fence, &progress).await
         };
@@ -156,7 +162,7 @@ impl Inner {
             Ok(()) => return metrics::counter!("askback_jobs_total", "outcome" => "completed").increment(1),
             Err(Failed::Passing { why, cause }) if job.attempts >= self.config.attempts => {
                 tracing::error!(%cause, "the job failed for the last time");
-                Failed::exhausted(why)
+                Failed::exhausted(job.kind, why)
             }
             Err(failed) => failed,
         };
@@ -198,6 +204,20 @@ impl Inner {
                 steps::publish(self, job, fence, ready, progress).await
             }
             JobKind::Delete => steps::delete(self, job, fence, progress).await,
+            JobKind::Reindex => {
+                for _ in 0..reindex::ROUNDS {
+                    let cancels = self.cancels.subscribe();
+                    let built = tokio::select! {
+                        biased;
+                        built = reindex::build(self, fence, progress) => built?,
+                        stopped = self.keep(progress, cancels) => return Err(stopped.into()),
+                    };
+                    if reindex::adopt(self, job, fence, &built, progress).await? {
+                        return Ok(());
+                    }
+                }
+                Err(Failed::passing("documents kept coming in from a server with another embedder", "no end of rounds"))
+            }
         }
     }
 

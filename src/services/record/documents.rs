@@ -8,12 +8,12 @@ use super::through;
 use crate::domain::{
     error::StoreError,
     extract::PageMark,
-    id::{ChunkId, CollectionId, DocumentId, UserId, VersionId},
+    id::{ChunkId, CollectionId, DocumentId, ProfileId, UserId, VersionId},
     index::Segment,
     job::{Fence, JobReport},
     knowledge::{
-        Access, Chunk, Collection, Document, DocumentStore, NewVersion, Page, Placed, Published, Readers, Submitted,
-        Upload, Version,
+        Access, Chunk, Collection, Document, DocumentStore, Emptied, NewVersion, Page, Placed, Published, Readers,
+        Submitted, Upload, Version,
     },
     time::Millis,
 };
@@ -37,6 +37,14 @@ impl DocumentStore for TapedDocuments {
 
     async fn collections(&self) -> Result<Vec<Collection>, StoreError> {
         self.0.collections().await
+    }
+
+    async fn collection(&self, name: &str) -> Result<Collection, StoreError> {
+        self.0.collection(name).await
+    }
+
+    async fn delete_collection(&self, name: &str) -> Result<Emptied, StoreError> {
+        self.0.delete_collection(name).await
     }
 
     async fn set_readers(
@@ -89,11 +97,12 @@ impl DocumentStore for TapedDocuments {
     async fn stage_segment(
         &self,
         fence: Fence,
+        profile: ProfileId,
         version: VersionId,
         no: i64,
         segment: &Segment,
     ) -> Result<(), StoreError> {
-        self.0.stage_segment(fence, version, no, segment).await
+        self.0.stage_segment(fence, profile, version, no, segment).await
     }
 
     async fn unstage(&self, fence: Fence, version: VersionId) -> Result<(), StoreError> {
@@ -121,10 +130,11 @@ impl DocumentStore for TapedDocuments {
 
     async fn current_segments(
         &self,
+        profile: ProfileId,
         after: Option<(VersionId, i64)>,
         limit: i64,
     ) -> Result<Vec<(VersionId, i64, Segment)>, StoreError> {
-        self.0.current_segments(after, limit).await
+        self.0.current_segments(profile, after, limit).await
     }
 
     async fn hydrate(&self, access: &Access, ids: &[ChunkId]) -> Result<Vec<Placed>, StoreError> {

@@ -28,7 +28,7 @@ pub use self::{
     line::TapedQueue,
     model::TapedModel,
     recorder::{Keeping, Opening, Recorder, Shelf, tend},
-    search::{TapedEmbedder, TapedIndex, TapedReranker},
+    search::{TapedEmbedder, TapedIndex, TapedReranker, taped},
     stage::Stage,
     talk::{TapedChats, TapedClock, TapedMemory},
     tape::{Report, Scope, Tape},

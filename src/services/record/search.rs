@@ -13,7 +13,15 @@ use crate::domain::{
     error::EngineError,
     id::{ChunkId, CollectionId, DocumentId, VersionId},
     index::{Embedder, Filter, Hit, Reranker, Segment, Sparse, TermStats, VectorIndex},
+    profile::Served,
 };
+
+/// An index and its embedder, recorded.
+#[must_use]
+pub fn taped(served: Served) -> Served {
+    let Served { stored, index, embedder } = served;
+    Served { stored, index: TapedIndex::over(index), embedder: TapedEmbedder::over(embedder) }
+}
 
 /// An index whose searches are recorded.
 pub struct TapedIndex(Arc<dyn VectorIndex>);

@@ -10,7 +10,8 @@ use crate::{
     domain::{
         error::EngineError,
         id::{ChunkId, DocumentId},
-        index::{Embedder, Filter, Hit, Profile, QueryTerms, TermStats, VectorIndex},
+        index::{Bm25, Embedder, Filter, Hit, QueryTerms, TermStats, VectorIndex},
+        profile::{Served, Serving},
     },
     text::terms,
 };
@@ -21,8 +22,8 @@ const SIDE: usize = 100;
 /// Finds candidates.
 #[derive(Clone)]
 pub struct Search {
-    index: Arc<dyn VectorIndex>,
-    embedder: Arc<dyn Embedder>,
+    serving: Serving,
+    words: Arc<dyn Embedder>,
 }
 
 /// A leaf with the scores of both sides.
@@ -63,22 +64,34 @@ struct Side {
 }
 
 impl Search {
+    /// Over what is served; `words` compares single words with each other.
+    #[must_use]
+    pub fn new(serving: Serving, words: Arc<dyn Embedder>) -> Self {
+        Self { serving, words }
+    }
+
     /// Over this index, with the embedder that made its vectors.
     #[must_use]
-    pub fn new(index: Arc<dyn VectorIndex>, embedder: Arc<dyn Embedder>) -> Self {
-        Self { index, embedder }
+    pub fn alone(index: Arc<dyn VectorIndex>, embedder: Arc<dyn Embedder>) -> Self {
+        Self::new(Serving::alone(index, Arc::clone(&embedder)), embedder)
     }
 
-    /// The index that is searched.
+    /// What is searched.
     #[must_use]
-    pub fn index(&self) -> &Arc<dyn VectorIndex> {
-        &self.index
+    pub const fn serving(&self) -> &Serving {
+        &self.serving
     }
 
-    /// The embedder.
+    /// The index that is searched now.
+    #[must_use]
+    pub fn index(&self) -> Arc<dyn VectorIndex> {
+        self.serving.current().index
+    }
+
+    /// The embedder that compares words. Its vectors need not be those of the index.
     #[must_use]
     pub fn embedder(&self) -> &Arc<dyn Embedder> {
-        &self.embedder
+        &self.words
     }
 
     /// The `limit` best leaves for `query` among those that `filter` allows. If one side fails, the other one answers
@@ -88,7 +101,11 @@ impl Search {
     /// The sparse side's error when both sides fail.
     pub async fn candidates(&self, query: &str, filter: &Filter, limit: usize) -> Result<Candidates, EngineError> {
         let side = SIDE.max(limit);
-        let (dense, sparse) = futures::join!(self.dense(query, filter, side), self.sparse(query, filter, side));
+        // One index to the end, whatever is switched meanwhile: vectors of two embedders never meet.
+        let Served { index, embedder, .. } = self.serving.current();
+        let (index, embedder) = (index.as_ref(), embedder.as_ref());
+        let (dense, sparse) =
+            futures::join!(dense(index, embedder, query, filter, side), sparse(index, query, filter, side));
         let mut degraded = false;
         let (vector, dense, terms, stats, sparse) = match (dense, sparse) {
             (Ok((vector, dense)), Ok((terms, stats, sparse))) => (vector, dense, terms, stats, sparse),
@@ -105,51 +122,62 @@ impl Search {
             (Err(_), Err(error)) => return Err(error),
         };
         let (without_cosine, without_overlap) = (missing(&sparse, &dense), missing(&dense, &sparse));
-        let (cosines, overlaps) =
-            futures::join!(self.cosines(vector.as_deref(), &without_cosine), self.overlaps(&terms, &without_overlap),);
+        let (cosines, overlaps) = futures::join!(
+            cosines(index, vector.as_deref(), &without_cosine),
+            overlaps(index, &terms, &without_overlap)
+        );
         degraded |= cosines.is_err() || overlaps.is_err();
         let dense = Side { best: dense, others: cosines.unwrap_or_default() };
         let sparse = Side { best: sparse, others: overlaps.unwrap_or_default() };
-        let hits = fuse(&dense, &sparse, &terms, self.embedder.weight(), limit);
+        let hits = fuse(&dense, &sparse, &terms, embedder.weight(), limit);
         Ok(Candidates { hits, vector, terms, stats, degraded })
     }
+}
 
-    async fn dense(
-        &self,
-        query: &str,
-        filter: &Filter,
-        limit: usize,
-    ) -> Result<(Option<Vec<f32>>, Vec<Hit>), EngineError> {
-        let Some(vector) = self.embedder.query(query).await? else { return Ok((None, Vec::new())) };
-        let hits = self.index.dense(&vector, filter, limit).await?;
-        Ok((Some(vector), hits))
-    }
+async fn dense(
+    index: &dyn VectorIndex,
+    embedder: &dyn Embedder,
+    query: &str,
+    filter: &Filter,
+    limit: usize,
+) -> Result<(Option<Vec<f32>>, Vec<Hit>), EngineError> {
+    let Some(vector) = embedder.query(query).await? else { return Ok((None, Vec::new())) };
+    let hits = index.dense(&vector, filter, limit).await?;
+    Ok((Some(vector), hits))
+}
 
-    async fn sparse(
-        &self,
-        query: &str,
-        filter: &Filter,
-        limit: usize,
-    ) -> Result<(QueryTerms, Arc<TermStats>, Vec<Hit>), EngineError> {
-        let stats = self.index.stats(filter.collections.as_deref()).await?;
-        let terms = Profile::CURRENT.question(&terms::question(query), &stats);
-        let hits = self.index.sparse(&terms.sparse, filter, limit).await?;
-        Ok((terms, stats, hits))
-    }
+async fn sparse(
+    index: &dyn VectorIndex,
+    query: &str,
+    filter: &Filter,
+    limit: usize,
+) -> Result<(QueryTerms, Arc<TermStats>, Vec<Hit>), EngineError> {
+    let stats = index.stats(filter.collections.as_deref()).await?;
+    let terms = Bm25::CURRENT.question(&terms::question(query), &stats);
+    let hits = index.sparse(&terms.sparse, filter, limit).await?;
+    Ok((terms, stats, hits))
+}
 
-    async fn cosines(&self, vector: Option<&[f32]>, chunks: &[ChunkId]) -> Result<Vec<(ChunkId, f32)>, EngineError> {
-        match vector {
-            Some(vector) if !chunks.is_empty() => self.index.cosines(vector, chunks).await,
-            _ => Ok(Vec::new()),
-        }
+async fn cosines(
+    index: &dyn VectorIndex,
+    vector: Option<&[f32]>,
+    chunks: &[ChunkId],
+) -> Result<Vec<(ChunkId, f32)>, EngineError> {
+    match vector {
+        Some(vector) if !chunks.is_empty() => index.cosines(vector, chunks).await,
+        _ => Ok(Vec::new()),
     }
+}
 
-    async fn overlaps(&self, terms: &QueryTerms, chunks: &[ChunkId]) -> Result<Vec<(ChunkId, f32)>, EngineError> {
-        if terms.sparse.terms.is_empty() || chunks.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.index.overlaps(&terms.sparse, chunks).await
+async fn overlaps(
+    index: &dyn VectorIndex,
+    terms: &QueryTerms,
+    chunks: &[ChunkId],
+) -> Result<Vec<(ChunkId, f32)>, EngineError> {
+    if terms.sparse.terms.is_empty() || chunks.is_empty() {
+        return Ok(Vec::new());
     }
+    index.overlaps(&terms.sparse, chunks).await
 }
 
 /// Chunks of `these` that are not among `those`.

@@ -3,6 +3,7 @@
 mod accounts;
 mod bad_input;
 mod chat;
+mod collections;
 mod document;
 mod documents;
 mod events;

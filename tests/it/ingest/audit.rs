@@ -1,11 +1,7 @@
 //! What disagrees is found and mended.
 
 use askback::{
-    domain::{
-        index::{Filter, VectorIndex},
-        knowledge::DocumentStore,
-        upkeep::Upkeep,
-    },
+    domain::{index::Filter, knowledge::DocumentStore, upkeep::Upkeep},
     services::ingest::Findings,
 };
 
@@ -75,20 +71,20 @@ async fn an_index_that_holds_other_leaves_is_told_again(schema: Option<Schema>) 
     assert_eq!(desk.ingest.audit().await.unwrap(), sound);
     let version = desk.current("lantern.md").await;
     let of_lantern = Filter { documents: Some(vec![version.document]), ..Filter::default() };
-    let held = desk.storage.segments(version.id).await.unwrap();
+    let held = desk.storage.segments(desk.profile(), version.id).await.unwrap();
     // One document is lost, another stands there twice, and one that was deleted is still found.
-    desk.index.delete(&of_lantern).await.unwrap();
+    desk.index().delete(&of_lantern).await.unwrap();
     let lamp = desk.current("lamp.md").await;
-    let mut old = desk.storage.segments(lamp.id).await.unwrap();
+    let mut old = desk.storage.segments(desk.profile(), lamp.id).await.unwrap();
     for segment in &mut old {
         segment.version = version.id;
         segment.points.clone_from(&held[0].points);
     }
-    desk.index.upsert(old).await.unwrap();
+    desk.index().upsert(old).await.unwrap();
     let torch = desk.current("torch.md").await;
-    let gone = desk.storage.segments(torch.id).await.unwrap();
+    let gone = desk.storage.segments(desk.profile(), torch.id).await.unwrap();
     desk.ingest.delete("torch.md", None).await.unwrap();
-    desk.index.upsert(gone).await.unwrap();
+    desk.index().upsert(gone).await.unwrap();
 
     let found = desk.ingest.audit().await.unwrap();
     let mut names: Vec<&str> = found.misindexed.iter().map(|(document, _)| document.filename.as_str()).collect();

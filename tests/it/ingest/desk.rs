@@ -9,18 +9,23 @@ use askback::{
         embed::builtin::Builtin,
         extract::{Isolated, Limits, Ocr},
         storage::{Engine, Options, Storage},
-        vector::embedded::EmbeddedIndex,
+        vector::embedded::EmbeddedIndexes,
     },
     domain::{
-        id::{JobId, UserId},
-        index::{Embedder, Filter, Profile, VectorIndex},
-        job::Job,
+        id::{JobId, ProfileId, UserId},
+        index::{Bm25, Embedder, Filter, VectorIndex},
+        job::{Job, JobQueue},
         knowledge::{DocumentStore, Placed, Submitted, Version},
+        profile::Embedders,
         time::{Clock, Millis},
     },
-    services::ingest::{Ingest, IngestError, Ports, WorkerConfig},
+    services::{
+        ingest::{Ingest, IngestError, Ports, Vectors, WorkerConfig},
+        retrieval::search::{Candidates, Search},
+    },
     text::terms,
 };
+use tempfile::TempDir;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::support::{
@@ -35,13 +40,12 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// A service over a folder of its own.
 pub(super) struct Desk {
     pub(super) storage: Storage,
-    pub(super) index: Arc<EmbeddedIndex>,
     pub(super) ingest: Ingest,
     pub(super) user: UserId,
     /// What the desk's own workers meet; its colleagues meet nothing.
     pub(super) faults: Faults,
     ports: Ports,
-    folder: tempfile::TempDir,
+    folder: Arc<TempDir>,
     engine: Engine,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -50,6 +54,8 @@ pub(super) struct Desk {
 /// What a test changes about the desk.
 pub(super) struct Setup {
     pub(super) embedder: Arc<dyn Embedder>,
+    /// One that was configured before, and is still there.
+    pub(super) former: Option<Arc<dyn Embedder>>,
     pub(super) limits: Limits,
     pub(super) program: PathBuf,
     pub(super) ocr: Option<Ocr>,
@@ -65,6 +71,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             embedder: Arc::new(Builtin::load().unwrap()),
+            former: None,
             limits: Limits::default(),
             program: env!("CARGO_BIN_EXE_askback").into(),
             ocr: None,
@@ -85,21 +92,37 @@ impl Desk {
 
     /// A desk at which nobody works yet.
     pub(super) async fn closed(setup: Setup) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::over(Arc::new(tempfile::tempdir().unwrap()), setup).await
+    }
+
+    /// Ends the process; gives another one over the same data, at work.
+    pub(super) async fn restarted(self, setup: Setup) -> Self {
+        let folder = Arc::clone(&self.folder);
+        self.close().await;
+        let desk = Self::over(folder, setup).await;
+        desk.start().await;
+        desk
+    }
+
+    async fn over(folder: Arc<TempDir>, setup: Setup) -> Self {
         let engine = match &setup.schema {
             None => Engine::Sqlite { folder: folder.path().join("data") },
             Some(schema) => Engine::Postgres { url: schema.url().into(), connections: 4 },
         };
         let clock = setup.clock;
         let storage = Storage::open(Options { engine: engine.clone(), clock: Arc::clone(&clock) }).await.unwrap();
-        let index = Arc::new(EmbeddedIndex::new(setup.embedder.dims()));
+        let indexes = EmbeddedIndexes::over(Arc::new(storage.clone()));
+        let mut embedders = Embedders::new(setup.embedder);
+        if let Some(former) = setup.former {
+            embedders = embedders.and(former);
+        }
+        let vectors = Vectors::open(Arc::new(storage.clone()), indexes, embedders, clock.now()).await.unwrap();
         let ports = Ports {
             documents: Arc::new(storage.clone()),
             jobs: Arc::new(storage.clone()),
             upkeep: Arc::new(storage.clone()),
             blobs: Arc::new(LocalBlobs::open(&folder.path().join("blobs")).unwrap()),
-            index: Arc::<EmbeddedIndex>::clone(&index),
-            embedder: setup.embedder,
+            vectors,
             extractor: Arc::new(Isolated { program: setup.program, limits: setup.limits, ocr: setup.ocr }),
             clock,
         };
@@ -107,7 +130,7 @@ impl Desk {
         let own = Ports {
             documents: Arc::new(FaultyDocuments { inner: Arc::clone(&ports.documents), faults: faults.clone() }),
             blobs: Arc::new(FaultyBlobs { inner: Arc::clone(&ports.blobs), faults: faults.clone() }),
-            embedder: Arc::new(FaultyEmbedder { inner: Arc::clone(&ports.embedder), faults: faults.clone() }),
+            vectors: Vectors { embedders: faulty(&ports.vectors.embedders, &faults), ..ports.vectors.clone() },
             extractor: Arc::new(FaultyExtractor { inner: Arc::clone(&ports.extractor), faults: faults.clone() }),
             ..ports.clone()
         };
@@ -115,7 +138,6 @@ impl Desk {
         (setup.config)(&mut config);
         Self {
             storage,
-            index,
             ingest: Ingest::new(own, config),
             user: UserId::at(Millis(1)),
             faults,
@@ -125,6 +147,11 @@ impl Desk {
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }
+    }
+
+    /// What is searched now.
+    pub(super) fn index(&self) -> Arc<dyn VectorIndex> {
+        self.ports.vectors.serving.current().index
     }
 
     /// Another process over the same store and index, at work.
@@ -186,9 +213,10 @@ impl Desk {
 
     /// The best passages for a question by its words.
     pub(super) async fn search(&self, question: &str) -> Vec<Placed> {
-        let stats = self.index.stats(None).await.unwrap();
-        let query = Profile::CURRENT.question(&terms::question(question), &stats);
-        let hits = self.index.sparse(&query.sparse, &Filter::default(), 5).await.unwrap();
+        let index = self.index();
+        let stats = index.stats(None).await.unwrap();
+        let query = Bm25::CURRENT.question(&terms::question(question), &stats);
+        let hits = index.sparse(&query.sparse, &Filter::default(), 5).await.unwrap();
         let access = self.storage.readable(self.user, None).await.unwrap();
         let ids: Vec<_> = hits.iter().map(|hit| hit.chunk).collect();
         self.storage.hydrate(&access, &ids).await.unwrap()
@@ -197,6 +225,19 @@ impl Desk {
     /// The best passage's text, and the name of its document.
     pub(super) async fn best(&self, question: &str) -> Option<(String, String)> {
         self.search(question).await.into_iter().next().map(|placed| (placed.filename, placed.chunk.body))
+    }
+
+    /// The best leaves for a question by words and meaning.
+    pub(super) async fn candidates(&self, question: &str) -> Candidates {
+        let vectors = &self.ports.vectors;
+        let search = Search::new(vectors.serving.clone(), Arc::clone(vectors.embedders.configured()));
+        search.candidates(question, &Filter::default(), 50).await.expect("no error reaches who asks")
+    }
+
+    /// Indexes all documents anew. Gives how the job ended.
+    pub(super) async fn reindex(&self) -> Job {
+        let job = self.ingest.submit_reindex(Some(self.user)).await.unwrap();
+        self.ended_job(job.id).await
     }
 
     /// Files in the blob store, after a round of collecting.
@@ -223,6 +264,16 @@ impl Desk {
         self.storage.close().await;
     }
 
+    /// The leases of this desk's workers run out, whatever they are doing.
+    pub(super) async fn lose_lease(&self) {
+        self.storage.release("node:", self.ports.clock.now()).await.unwrap();
+    }
+
+    /// The profile that is searched.
+    pub(super) fn profile(&self) -> ProfileId {
+        self.ports.vectors.serving.current().stored.id
+    }
+
     /// Changes what is stored behind the service's back.
     pub(super) async fn tamper(&self, statement: &'static str) {
         tamper(&self.engine, statement).await;
@@ -235,7 +286,7 @@ impl Desk {
 
     /// Leaves that a search could find.
     pub(super) async fn leaves(&self) -> u64 {
-        self.index.count(&Filter::default()).await.unwrap()
+        self.index().count(&Filter::default()).await.unwrap()
     }
 
     /// The whole text of a document's current version.
@@ -277,6 +328,13 @@ impl Drop for Desk {
 pub(super) fn job_of(submitted: &Submitted) -> JobId {
     let (Submitted::Queued { job, .. } | Submitted::Unchanged { job, .. }) = submitted;
     *job
+}
+
+/// The same embedders; the configured one meets faults.
+fn faulty(embedders: &Embedders, faults: &Faults) -> Embedders {
+    let configured = Arc::clone(embedders.configured());
+    let faulty = Embedders::new(Arc::new(FaultyEmbedder { inner: configured, faults: faults.clone() }));
+    embedders.former().map_or(faulty.clone(), |former| faulty.and(Arc::clone(former)))
 }
 
 fn config(owner: &str) -> WorkerConfig {

@@ -1,35 +1,31 @@
 //! A worker that was stopped past its lease: another has done its job, and what it still tries changes nothing.
 
-use std::time::Duration;
-
 use askback::domain::{job::JobState, knowledge::DocumentStore};
 
 use super::desk::{Desk, Setup, on_both_engines};
-use crate::support::store::{Schema, TestClock};
+use crate::support::store::Schema;
 
 on_both_engines!(a_worker_stalled_at_any_stage_is_fenced, a_worker_stalled_before_a_newer_upload_changes_nothing);
 
 const TEXT: &[u8] = b"# Lantern\n\nThe lantern burns for nine hours.\n";
 const NEWER: &[u8] = b"# Lantern\n\nThe lantern burns for eleven hours.\n";
 
-async fn open(schema: Option<Schema>) -> (Desk, std::sync::Arc<TestClock>) {
-    let clock = TestClock::new();
+async fn open(schema: Option<Schema>) -> Desk {
     // One worker: the stalled one does not take up its own job again.
-    let setup = Setup { schema, clock: clock.clone(), config: |config| config.workers = 1, ..Setup::default() };
-    let desk = Desk::closed(setup).await;
+    let desk = Desk::closed(Setup { schema, config: |config| config.workers = 1, ..Setup::default() }).await;
     desk.start().await;
-    (desk, clock)
+    desk
 }
 
 async fn a_worker_stalled_at_any_stage_is_fenced(schema: Option<Schema>) {
     for stage in ["unstage", "extract", "stage_pages", "passages", "stage_segment", "publish"] {
-        let (desk, clock) = open(schema.clone()).await;
+        let desk = open(schema.clone()).await;
         let name = format!("lantern-{stage}.md");
         let held = desk.faults.hold(stage, 1);
         let submitted =
             desk.submit(&name, format!("# Lantern\n\nThe {stage} lantern burns.").as_bytes()).await.unwrap();
         held.reached().await;
-        clock.forward(Duration::from_secs(31));
+        desk.lose_lease().await;
         let colleague = desk.colleague().await;
         let job = colleague.ended(&submitted).await;
         assert_eq!((job.state, job.attempts), (JobState::Completed, 2), "{stage}: the colleague has done it");
@@ -49,11 +45,11 @@ async fn a_worker_stalled_at_any_stage_is_fenced(schema: Option<Schema>) {
 }
 
 async fn a_worker_stalled_before_a_newer_upload_changes_nothing(schema: Option<Schema>) {
-    let (desk, clock) = open(schema).await;
+    let desk = open(schema).await;
     let held = desk.faults.hold("publish", 1);
     let stalled = desk.submit("lantern.md", TEXT).await.unwrap();
     held.reached().await;
-    clock.forward(Duration::from_secs(31));
+    desk.lose_lease().await;
     let colleague = desk.colleague().await;
     assert_eq!(colleague.ended(&stalled).await.state, JobState::Completed);
     let newer = desk.submit("lantern.md", NEWER).await.unwrap();

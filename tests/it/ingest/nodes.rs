@@ -7,10 +7,11 @@ use askback::{
     domain::{
         chat::ChatStore,
         id::JobId,
-        job::JobQueue,
+        job::{JobKind, JobQueue},
         time::{Clock, Millis},
         upkeep::Upkeep,
     },
+    services::ingest::Findings,
 };
 
 use super::desk::{Desk, Setup};
@@ -100,22 +101,77 @@ async fn both_nodes_change_one_document_and_end_alike() {
 async fn a_file_is_read_where_it_lies() {
     let Some(schema) = Schema::make().await else { return };
     let (one, two) = (node(&schema, "one").await, node(&schema, "two").await);
-    let now = SystemClock.now();
     one.storage.beat_process("one", "now", Duration::from_secs(20)).await.unwrap();
     let submitted = one.submit("lantern.md", OLD).await.unwrap();
-    let lease = Duration::from_secs(30);
-    let claim = async |now: Millis| two.storage.claim("two:now:0", now, lease).await.unwrap();
-    assert_eq!(claim(now + lease).await, None, "the file is not there");
+    let claim = async || {
+        let kinds = [JobKind::Ingest];
+        two.storage.claim("two:now:0", &kinds, SystemClock.now(), Duration::from_secs(30)).await.unwrap()
+    };
+    assert_eq!(claim().await, None, "the file is not there");
     one.start().await;
     assert_eq!(one.ended(&submitted).await.error_code, None);
+    one.close().await;
     // Of a node that does not come back nothing is left waiting for ever.
     let gone = node(&schema, "gone").await;
     gone.storage.beat_process("gone", "now", Duration::from_secs(20)).await.unwrap();
     gone.submit("compass.md", OTHER).await.unwrap();
-    assert_eq!(claim(now + lease).await, None);
-    let (job, _) = claim(now + Duration::from_secs(2 * 60 * 60)).await.expect("it waited for long enough");
+    assert_eq!(claim().await, None);
+    gone.tamper("update processes set lease_until = lease_until - 60 * 60 * 1000 where id = 'gone'").await;
+    assert_eq!(claim().await, None, "it has not been away for an hour");
+    gone.tamper("update processes set lease_until = lease_until - 60 * 1000 where id = 'gone'").await;
+    let (job, _) = claim().await.expect("it waited for long enough");
     assert_eq!(job.filename, "compass.md");
-    for desk in [one, two, gone] {
+    for desk in [two, gone] {
+        desk.close().await;
+    }
+    schema.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_lies_with_another_node_is_not_missed() {
+    let Some(schema) = Schema::make().await else { return };
+    let (one, two) = (node(&schema, "one").await, node(&schema, "two").await);
+    for (desk, node) in [(&one, "one"), (&two, "two")] {
+        desk.storage.beat_process(node, "now", Duration::from_secs(60 * 60)).await.unwrap();
+        desk.start().await;
+    }
+    assert_eq!(one.upload("lantern.md", OLD).await, None);
+    assert_eq!(two.upload("compass.md", OTHER).await, None);
+    for desk in [&one, &two] {
+        desk.ingest.take_up(0).await.unwrap();
+        let found = desk.ingest.audit().await.unwrap();
+        assert_eq!(found, Findings { elsewhere: 1, indexed: 2, stored: 2, ..Findings::default() });
+    }
+
+    // One's own is missed, by who took it in.
+    std::fs::remove_file(two.file(&two.current("compass.md").await.blob)).unwrap();
+    let (of_one, of_two) = (one.ingest.audit().await.unwrap(), two.ingest.audit().await.unwrap());
+    let names = |found: &Findings| found.without_file.iter().map(|each| each.filename.clone()).collect::<Vec<_>>();
+    assert_eq!((names(&of_one), of_one.elsewhere), (vec![], 1));
+    assert_eq!((names(&of_two), of_two.elsewhere), (vec!["compass.md".to_owned()], 1));
+
+    // What does not fit together is read again where the file is.
+    two.tamper("delete from chunks where level = 3 and body like '%lantern%'").await;
+    let found = two.ingest.audit().await.unwrap();
+    let unsound: Vec<&str> = found.unsound.iter().map(|each| each.filename.as_str()).collect();
+    assert_eq!(unsound, ["lantern.md"]);
+    for job in two.ingest.mend(&found).await.unwrap() {
+        assert_eq!(two.ended_job(job).await.error_code, None);
+    }
+    let warnings = async |name| one.current(name).await.warnings.into_iter().map(|each| each.code).collect::<Vec<_>>();
+    assert_eq!((warnings("lantern.md").await, warnings("compass.md").await), (vec![], vec!["file_missing".to_owned()]));
+    assert_eq!(best(&one).await.as_deref(), Some("The lantern burns for nine hours."));
+
+    // A copy that two also has, and that is damaged, is no loss.
+    assert_eq!(two.upload("lantern.md", OLD).await, None, "it has not changed, and is kept here too");
+    let blob = one.current("lantern.md").await.blob;
+    std::fs::write(two.file(&blob), "other bytes").unwrap();
+    let found = two.ingest.audit().await.unwrap();
+    assert_eq!(found.damaged_files, [(blob.clone(), vec![])]);
+    two.ingest.mend(&found).await.unwrap();
+    assert!(!two.file(&blob).exists() && one.file(&blob).exists());
+    assert_eq!(warnings("lantern.md").await, [""; 0]);
+    for desk in [one, two] {
         desk.close().await;
     }
     schema.remove().await;

@@ -11,7 +11,7 @@ use askback::{
     domain::{
         extract::{Block, BlockKind, Extracted},
         id::{ChunkId, CollectionId, DocumentId, VersionId},
-        index::{Embedder, Filter, Point, Profile, Quantized, Segment, VectorIndex},
+        index::{Bm25, Embedder, Filter, Point, Quantized, Segment, VectorIndex},
         knowledge::{Chunk, Level},
     },
     services::{
@@ -102,7 +102,7 @@ async fn measured(set: &Set, shape: &Shape, headings: Headings) -> (usize, f64, 
             Point {
                 chunk: leaf.id,
                 dense: vector.map(|vector| Quantized::of(&vector)),
-                sparse: Profile::CURRENT.passage(&counted.frequencies, counted.length),
+                sparse: Bm25::CURRENT.passage(&counted.frequencies, counted.length),
             }
         });
         let document = DocumentId::from_uuid(Uuid::from_u128(no as u128 + 1));
@@ -112,7 +112,7 @@ async fn measured(set: &Set, shape: &Shape, headings: Headings) -> (usize, f64, 
             places.insert(leaf.id, Place { document: no, range });
         }
     }
-    let search = Search::new(index, embedder);
+    let search = Search::alone(index, embedder);
     let (mut ranked, mut read) = (Vec::new(), Vec::new());
     for question in &set.questions {
         let Some(judged) = set.judged.get(&question.id) else { continue };

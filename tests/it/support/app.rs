@@ -19,13 +19,14 @@ use askback::{
         extract::{Isolated, Limits as ExtractLimits},
         llm::{Client, Limits as ModelLimits, OpenAiChat},
         storage::{Engine, Options, Storage},
-        vector::embedded::EmbeddedIndex,
+        vector::embedded::EmbeddedIndexes,
     },
     domain::{
         chat::{OnBusy, OnDisconnect},
-        index::{Embedder, VectorIndex},
+        index::Embedder,
         knowledge::{BlobStore, DocumentStore},
         model::ChatModel,
+        profile::Embedders,
         time::{Clock, Millis},
     },
     http::{self, App, Component, Limits},
@@ -34,7 +35,7 @@ use askback::{
         auth::{Accounts, AuthConfig, Hashing, SigningSecret, new_signing_secret},
         chat::{Chat, ChatConfig, ChatPorts},
         ingest::{
-            Ingest, Ports, WorkerConfig,
+            Ingest, Ports, Vectors, WorkerConfig,
             folders::{Folders, FoldersConfig},
         },
         memory::events::Events,
@@ -151,9 +152,11 @@ impl TestApp {
             limits: ExtractLimits::default(),
             ocr: None,
         });
-        let index: Arc<dyn VectorIndex> = Arc::new(EmbeddedIndex::new(embedder.dims()));
+        let indexes = EmbeddedIndexes::over(documents.clone());
+        let vectors =
+            Vectors::open(store.clone(), indexes, Embedders::new(embedder.clone()), port.now()).await.unwrap();
         let retrieval = Arc::new(Retrieval {
-            search: Search::new(index.clone(), embedder.clone()),
+            search: Search::new(vectors.serving.clone(), embedder),
             documents: documents.clone(),
             clock: port.clone(),
             reranker: None,
@@ -169,8 +172,7 @@ impl TestApp {
                 jobs: store.clone(),
                 upkeep: store.clone(),
                 blobs: blobs.clone(),
-                index,
-                embedder,
+                vectors,
                 extractor: extractor.clone(),
                 clock: port.clone(),
             },

@@ -5,12 +5,12 @@ use std::{path::Path, sync::Arc};
 use askback::domain::{
     error::{ExtractError, StoreError},
     extract::{Extractor, FileType, PageMark, Part},
-    id::{ChunkId, CollectionId, DocumentId, UserId, VersionId},
+    id::{ChunkId, CollectionId, DocumentId, ProfileId, UserId, VersionId},
     index::Segment,
     job::{Fence, JobReport},
     knowledge::{
-        Access, BlobFile, BlobStore, Chunk, Collection, Document, DocumentStore, NewVersion, Page, Placed, Published,
-        Readers, Submitted, Upload, Version,
+        Access, BlobFile, BlobStore, Chunk, Collection, Document, DocumentStore, Emptied, NewVersion, Page, Placed,
+        Published, Readers, Submitted, Upload, Version,
     },
     time::Millis,
 };
@@ -32,6 +32,14 @@ impl DocumentStore for FaultyDocuments {
 
     async fn collections(&self) -> Result<Vec<Collection>, StoreError> {
         self.inner.collections().await
+    }
+
+    async fn collection(&self, name: &str) -> Result<Collection, StoreError> {
+        self.inner.collection(name).await
+    }
+
+    async fn delete_collection(&self, name: &str) -> Result<Emptied, StoreError> {
+        self.inner.delete_collection(name).await
     }
 
     async fn set_readers(
@@ -84,11 +92,12 @@ impl DocumentStore for FaultyDocuments {
     async fn stage_segment(
         &self,
         fence: Fence,
+        profile: ProfileId,
         version: VersionId,
         no: i64,
         segment: &Segment,
     ) -> Result<(), StoreError> {
-        self.faults.write("stage_segment", self.inner.stage_segment(fence, version, no, segment)).await
+        self.faults.write("stage_segment", self.inner.stage_segment(fence, profile, version, no, segment)).await
     }
 
     async fn unstage(&self, fence: Fence, version: VersionId) -> Result<(), StoreError> {
@@ -116,10 +125,11 @@ impl DocumentStore for FaultyDocuments {
 
     async fn current_segments(
         &self,
+        profile: ProfileId,
         after: Option<(VersionId, i64)>,
         limit: i64,
     ) -> Result<Vec<(VersionId, i64, Segment)>, StoreError> {
-        self.inner.current_segments(after, limit).await
+        self.inner.current_segments(profile, after, limit).await
     }
 
     async fn hydrate(&self, access: &Access, ids: &[ChunkId]) -> Result<Vec<Placed>, StoreError> {

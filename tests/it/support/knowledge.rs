@@ -8,19 +8,20 @@ use askback::{
         embed::builtin::Builtin,
         extract::{file_type, read},
         storage::Storage,
-        vector::embedded::EmbeddedIndex,
+        vector::embedded::{EmbeddedIndex, EmbeddedIndexes},
     },
     domain::{
         error::{EngineError, ExtractError},
         extract::{Extractor, FileType, Part},
-        index::{Embedder, VectorIndex},
+        index::Embedder,
         job::JobState,
         knowledge::Submitted,
-        time::Clock,
+        profile::{Embedders, Serving},
+        time::{Clock, Millis},
     },
     services::{
-        ingest::{Ingest, Ports, WorkerConfig},
-        record::{TapedClock, TapedDocuments, TapedEmbedder, TapedIndex},
+        ingest::{Ingest, Ports, Vectors, WorkerConfig},
+        record::{TapedClock, TapedDocuments, TapedEmbedder, taped},
         retrieval::{Judges, Retrieval, RetrievalConfig, search::Search},
     },
 };
@@ -79,8 +80,8 @@ impl Embedder for Wordless {
 
 /// Retrieval over no documents.
 pub fn empty(store: &Storage, clock: &Arc<dyn Clock>) -> Arc<Retrieval> {
-    let embedder = Arc::new(Wordless);
-    retrieval(store, clock, Arc::new(EmbeddedIndex::new(embedder.dims())), embedder)
+    let (index, embedder) = (Arc::new(EmbeddedIndex::new(Wordless.dims())), Arc::new(Wordless));
+    retrieval(store, clock, Serving::alone(index, embedder.clone()), embedder)
 }
 
 /// Retrieval over these files, by name and content, in the collection `default`. The embedder meets `faults`.
@@ -93,10 +94,16 @@ pub async fn library(
 ) -> Arc<Retrieval> {
     let embedder: Arc<dyn Embedder> =
         Arc::new(FaultyEmbedder { inner: Arc::new(Builtin::load().unwrap()), faults: faults.clone() });
-    let index = Arc::new(EmbeddedIndex::new(embedder.dims()));
-    let library = retrieval(store, clock, index, embedder);
+    let serving = vectors(store, &embedder).await.serving;
+    let library = retrieval(store, clock, serving, embedder);
     shelve(store, &library, folder, files).await;
     library
+}
+
+async fn vectors(store: &Storage, embedder: &Arc<dyn Embedder>) -> Vectors {
+    let store = Arc::new(store.clone());
+    let indexes = EmbeddedIndexes::over(store.clone());
+    Vectors::open(store, indexes, Embedders::new(Arc::clone(embedder)), Millis(0)).await.unwrap()
 }
 
 /// Puts these files into a library; one that is there gets a new version, unless it is the same. `name` or `collection/name`.
@@ -106,8 +113,10 @@ pub async fn shelve(store: &Storage, library: &Retrieval, folder: &Path, files: 
         jobs: Arc::new(store.clone()),
         upkeep: Arc::new(store.clone()),
         blobs: Arc::new(LocalBlobs::open(&folder.join("blobs")).unwrap()),
-        index: Arc::clone(library.search.index()),
-        embedder: Arc::clone(library.search.embedder()),
+        vectors: Vectors {
+            serving: library.search.serving().clone(),
+            ..vectors(store, library.search.embedder()).await
+        },
         extractor: Arc::new(InProcess),
         clock: Arc::clone(&library.clock),
     };
@@ -130,14 +139,9 @@ pub async fn shelve(store: &Storage, library: &Retrieval, folder: &Path, files: 
     tasks.wait().await;
 }
 
-fn retrieval(
-    store: &Storage,
-    clock: &Arc<dyn Clock>,
-    index: Arc<dyn VectorIndex>,
-    embedder: Arc<dyn Embedder>,
-) -> Arc<Retrieval> {
+fn retrieval(store: &Storage, clock: &Arc<dyn Clock>, serving: Serving, embedder: Arc<dyn Embedder>) -> Arc<Retrieval> {
     Arc::new(Retrieval {
-        search: Search::new(TapedIndex::over(index), TapedEmbedder::over(embedder)),
+        search: Search::new(serving.through(taped), TapedEmbedder::over(embedder)),
         documents: TapedDocuments::over(Arc::new(store.clone())),
         clock: TapedClock::over(Arc::clone(clock)),
         reranker: None,

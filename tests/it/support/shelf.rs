@@ -9,7 +9,7 @@ use askback::{
         embed::builtin::Builtin,
         extract,
         storage::{Engine, Options, Storage},
-        vector::embedded::EmbeddedIndex,
+        vector::embedded::EmbeddedIndexes,
     },
     domain::{
         error::ExtractError,
@@ -19,11 +19,12 @@ use askback::{
         id::{DocumentId, UserId},
         index::Embedder,
         knowledge::{Access, DocumentStore, Submitted},
-        time::Millis,
+        profile::Embedders,
+        time::{Clock, Millis},
         tool::Background,
     },
     services::{
-        ingest::{Ingest, Ports, WorkerConfig},
+        ingest::{Ingest, Ports, Vectors, WorkerConfig},
         retrieval::{Ask, Found, JudgedLeaf, Judges, Retrieval, RetrievalConfig, search::Search},
     },
 };
@@ -82,15 +83,17 @@ impl Shelf {
         let faults = Faults::default();
         let embedder: Arc<dyn Embedder> =
             Arc::new(FaultyEmbedder { inner: Arc::new(Builtin::load().unwrap()), faults: faults.clone() });
-        let index = Arc::new(EmbeddedIndex::new(embedder.dims()));
         let documents: Arc<dyn DocumentStore> = Arc::new(storage.clone());
+        let indexes = EmbeddedIndexes::over(Arc::clone(&documents));
+        let embedders = Embedders::new(Arc::clone(&embedder));
+        let vectors = Vectors::open(Arc::new(storage.clone()), indexes, embedders, SystemClock.now()).await.unwrap();
+        let serving = vectors.serving.clone();
         let ports = Ports {
             documents: Arc::clone(&documents),
             jobs: Arc::new(storage.clone()),
             upkeep: Arc::new(storage.clone()),
             blobs: Arc::new(LocalBlobs::open(&folder.path().join("blobs")).unwrap()),
-            index: Arc::<EmbeddedIndex>::clone(&index),
-            embedder: Arc::clone(&embedder),
+            vectors,
             extractor: Arc::new(Here),
             clock: Arc::new(SystemClock),
         };
@@ -99,7 +102,7 @@ impl Shelf {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         ingest.start(&tasks, &stop).await.unwrap();
         let retrieval = Retrieval {
-            search: Search::new(index, embedder),
+            search: Search::new(serving, embedder),
             documents,
             clock: Arc::new(SystemClock),
             reranker: None,

@@ -8,10 +8,15 @@ const COUNT: &str = "update change_count set last_no = last_no + 1 returning las
 
 const MARK: &str = "update documents set changed_no = $2 where id = $1";
 
+/// The number of a change that is made now. Other changes wait until the transaction ends.
+pub(super) async fn count(tx: &mut Tx) -> Result<i64, StoreError> {
+    Sql::new(COUNT).one::<(i64,)>(tx).await.map(|(no,)| no)
+}
+
 /// Tells the others that something else answers in this document from now on. The last step of its transaction: from
 /// here on other changes wait.
 pub(super) async fn note(tx: &mut Tx, document: DocumentId) -> Result<(), StoreError> {
-    let (no,) = Sql::new(COUNT).one::<(i64,)>(tx).await?;
+    let no = count(tx).await?;
     Sql::new(MARK).bind(document).bind(no).run(tx).await.map(|_| ())
 }
 

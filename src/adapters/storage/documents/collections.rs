@@ -8,7 +8,7 @@ use super::super::sql::{Sql, Tx, Word};
 use crate::domain::{
     error::StoreError,
     id::{CollectionId, UserId},
-    knowledge::{Access, Collection, Readers, Visibility},
+    knowledge::{Access, Collection, Emptied, Readers, Visibility},
     time::Millis,
 };
 
@@ -124,6 +124,11 @@ pub(super) async fn set_readers(
     for group in groups {
         Sql::new(ADD_READER).bind(row.id).bind("group").bind(group).run(tx).await?;
     }
+    one(tx, row).await
+}
+
+/// The collection of this row, with its list.
+async fn one(tx: &mut Tx, row: CollectionRow) -> Result<Collection, StoreError> {
     let readers = Sql::new(READERS_OF).bind(row.id).all(tx).await?;
     with_readers(vec![row], readers).pop().ok_or(StoreError::NotFound)
 }
@@ -133,6 +138,42 @@ insert into collections (id, name, visibility, created_at) values ($1, $2, 'ever
 on conflict (name) do nothing";
 
 const NAMED: &str = "select id, name, visibility, created_at from collections where name = $1";
+
+pub(super) async fn named(tx: &mut Tx, name: &str) -> Result<Collection, StoreError> {
+    let row = Sql::new(NAMED).bind(name).one::<CollectionRow>(tx).await?;
+    one(tx, row).await
+}
+
+// Deletions under way remove what is left of their documents themselves.
+const IS_IN_USE: &str = "
+select exists (
+  select 1 from documents d where d.collection_id = $1
+    and (d.deleted_at is null
+         or exists (select 1 from jobs j where j.document_id = d.id and j.state in ('pending', 'running'))))";
+
+const IS_WATCHED: &str = "select exists (select 1 from watched_folders where collection = $1)";
+
+// Answers that cite them say that their source was removed, tombstone or not.
+const FORGET_VERSIONS: &str = "
+delete from versions where document_id in (select d.id from documents d where d.collection_id = $1)";
+
+const FORGET_DOCUMENTS: &str = "delete from documents where collection_id = $1 and deleted_at is not null";
+
+const DELETE: &str = "delete from collections where id = $1";
+
+pub(super) async fn delete(tx: &mut Tx, name: &str) -> Result<Emptied, StoreError> {
+    let id = Sql::new(NAMED).bind(name).one::<CollectionRow>(tx).await?.id;
+    if Sql::new(IS_IN_USE).bind(id).one::<(bool,)>(tx).await?.0 {
+        return Ok(Emptied::NotEmpty);
+    }
+    if Sql::new(IS_WATCHED).bind(name).one::<(bool,)>(tx).await?.0 {
+        return Ok(Emptied::Watched);
+    }
+    Sql::new(FORGET_VERSIONS).bind(id).run(tx).await?;
+    Sql::new(FORGET_DOCUMENTS).bind(id).run(tx).await?;
+    // A document that came meanwhile, which only Postgres lets happen, keeps the row: a conflict.
+    Sql::new(DELETE).bind(id).run(tx).await.map(|_| Emptied::Deleted)
+}
 
 /// The collection of this name; made, readable by everyone, when unknown.
 pub(super) async fn find_or_make(

@@ -3,8 +3,10 @@
 mod changes;
 mod collections;
 mod passages;
+mod profiles;
 mod publish;
 mod rows;
+mod segments;
 mod sound;
 mod stage;
 mod submit;
@@ -13,17 +15,17 @@ mod upkeep;
 use async_trait::async_trait;
 
 pub(super) use self::publish::{bury, purge_staged, stage_again};
-use self::rows::SegmentRow;
+use self::segments::SegmentRow;
 use super::{Storage, sql::Sql, writer::Kind};
 use crate::domain::{
     error::StoreError,
     extract::PageMark,
-    id::{ChunkId, CollectionId, DocumentId, UserId, VersionId},
+    id::{ChunkId, CollectionId, DocumentId, ProfileId, UserId, VersionId},
     index::Segment,
     job::{Fence, JobReport},
     knowledge::{
-        Access, Chunk, Collection, Document, DocumentStore, NewVersion, Page, Placed, Published, Readers, Submitted,
-        Upload, Version,
+        Access, Chunk, Collection, Document, DocumentStore, Emptied, NewVersion, Page, Placed, Published, Readers,
+        Submitted, Upload, Version,
     },
     time::Millis,
 };
@@ -41,6 +43,15 @@ impl DocumentStore for Storage {
 
     async fn collections(&self) -> Result<Vec<Collection>, StoreError> {
         collections::all(&mut self.read().await?).await
+    }
+
+    async fn collection(&self, name: &str) -> Result<Collection, StoreError> {
+        collections::named(&mut self.read().await?, name).await
+    }
+
+    async fn delete_collection(&self, name: &str) -> Result<Emptied, StoreError> {
+        let name = name.to_owned();
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { collections::delete(tx, &name).await })).await
     }
 
     async fn set_readers(
@@ -109,11 +120,12 @@ impl DocumentStore for Storage {
     async fn stage_segment(
         &self,
         fence: Fence,
+        profile: ProfileId,
         version: VersionId,
         no: i64,
         segment: &Segment,
     ) -> Result<(), StoreError> {
-        let add = stage::segment(version, no, segment)?;
+        let add = stage::segment(profile, version, no, segment)?;
         self.write(Kind::OTHER, move |tx| Box::pin(async move { stage::run(tx, fence, version, add).await })).await
     }
 
@@ -146,11 +158,12 @@ impl DocumentStore for Storage {
 
     async fn current_segments(
         &self,
+        profile: ProfileId,
         after: Option<(VersionId, i64)>,
         limit: i64,
     ) -> Result<Vec<(VersionId, i64, Segment)>, StoreError> {
         let (version, no) = after.unwrap_or((VersionId::from_uuid(uuid::Uuid::nil()), -1));
-        let query = Sql::new(rows::CURRENT_SEGMENTS).bind(version).bind(no).bind(limit);
+        let query = Sql::new(segments::CURRENT_SEGMENTS).bind(profile).bind(version).bind(no).bind(limit);
         let rows = query.all::<SegmentRow>(&mut self.read().await?).await?;
         Ok(rows.into_iter().map(SegmentRow::whole_or_empty).collect())
     }

@@ -1,18 +1,16 @@
-//! Documents, versions and segments as rows.
+//! Documents and versions as rows.
 
 use std::collections::HashMap;
 
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
-use super::super::sql::{Sql, Tx, Word, unreadable};
+use super::super::sql::{Sql, Tx, Word};
 use crate::domain::{
     error::StoreError,
     id::{CollectionId, DocumentId, VersionId},
-    index::Segment,
     job::JobState,
     knowledge::{Document, Facets, Version, VersionState, Warning},
-    segment,
     time::Millis,
 };
 
@@ -151,65 +149,4 @@ from versions v join blobs b on b.sha256 = v.blob_sha256 where v.document_id = $
 
 pub(super) async fn version(tx: &mut Tx, document: DocumentId, no: i64) -> Result<Version, StoreError> {
     Sql::new(VERSION).bind(document).bind(no).one::<VersionRow>(tx).await.map(Version::from)
-}
-
-#[derive(FromRow)]
-pub(super) struct SegmentRow {
-    version_id: VersionId,
-    no: i64,
-    document_id: DocumentId,
-    collection_id: CollectionId,
-    body: Vec<u8>,
-}
-
-pub(super) const CURRENT_SEGMENTS: &str = "
-select s.version_id, s.no, v.document_id, d.collection_id, s.body
-from segments s join versions v on v.id = s.version_id join documents d on d.id = v.document_id
-where (s.version_id, s.no) > ($1, $2) and v.state = 'current' and d.deleted_at is null
-  and s.profile_id = (select p.id from profiles p where p.state = 'current')
-order by s.version_id, s.no limit $3";
-
-const SEGMENTS_OF: &str = "
-select s.version_id, s.no, v.document_id, d.collection_id, s.body
-from segments s join versions v on v.id = s.version_id join documents d on d.id = v.document_id
-where s.version_id = $1 and s.no > $2 and s.profile_id = (select p.id from profiles p where p.state = 'current')
-order by s.no limit $3";
-
-/// Segments that are read in one go: each may have half a megabyte.
-const SEGMENTS: i64 = 32;
-
-/// Unpacks the segments of a version, in order; `take` gets an error for each that is damaged.
-pub(super) async fn segments(
-    tx: &mut Tx,
-    version: VersionId,
-    mut take: impl FnMut(Result<Segment, StoreError>) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    let mut after = -1;
-    loop {
-        let query = Sql::new(SEGMENTS_OF).bind(version).bind(after).bind(SEGMENTS);
-        let rows = query.all::<SegmentRow>(tx).await?;
-        let Some(last) = rows.last() else { return Ok(()) };
-        after = last.no;
-        for row in rows {
-            take(row.segment().map(|(_, _, segment)| segment))?;
-        }
-    }
-}
-
-impl SegmentRow {
-    /// The segment, or one without points where the row is damaged: the other documents answer all the same.
-    pub(super) fn whole_or_empty(self) -> (VersionId, i64, Segment) {
-        let (version, no, document, collection) = (self.version_id, self.no, self.document_id, self.collection_id);
-        self.segment().unwrap_or_else(|error| {
-            tracing::error!(%error, %document, no, "a damaged segment is left out; mend it with: askback doctor --repair");
-            (version, no, Segment { collection, document, version, points: Vec::new() })
-        })
-    }
-
-    pub(super) fn segment(self) -> Result<(VersionId, i64, Segment), StoreError> {
-        let points = segment::decode(&self.body).map_err(|error| unreadable("segment", error))?;
-        let segment =
-            Segment { collection: self.collection_id, document: self.document_id, version: self.version_id, points };
-        Ok((self.version_id, self.no, segment))
-    }
 }

@@ -5,11 +5,11 @@ use sqlx::FromRow;
 
 use super::{
     super::sql::{Sql, Tx},
-    rows,
+    segments,
 };
 use crate::domain::{
     error::StoreError,
-    id::{ChunkId, VersionId},
+    id::{ChunkId, ProfileId, VersionId},
 };
 
 #[derive(FromRow)]
@@ -42,7 +42,11 @@ const PAGE: i64 = 1_000;
 const LEAF: i64 = 3;
 
 /// The leaves of a version, ascending; `None` where its parts do not fit together.
-pub(super) async fn leaves(tx: &mut Tx, version: VersionId) -> Result<Option<Vec<ChunkId>>, StoreError> {
+pub(super) async fn leaves(
+    tx: &mut Tx,
+    profile: ProfileId,
+    version: VersionId,
+) -> Result<Option<Vec<ChunkId>>, StoreError> {
     let (count,) = Sql::new(COUNT).bind(version).one::<(i64,)>(tx).await?;
     let mut text = Text { pages: Sql::new(PAGES).bind(version).all(tx).await?, open: None };
     let mut leaves = Vec::new();
@@ -63,7 +67,7 @@ pub(super) async fn leaves(tx: &mut Tx, version: VersionId) -> Result<Option<Vec
     leaves.sort();
     let mut indexed = Vec::with_capacity(leaves.len());
     let mut damaged = 0;
-    rows::segments(tx, version, |segment| {
+    segments::of_version(tx, profile, version, |segment| {
         match segment {
             Ok(segment) => indexed.extend(segment.points.iter().map(|point| point.chunk)),
             Err(_) => damaged += 1,

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::domain::{
     error::StoreError,
-    id::{ChunkId, VersionId},
+    id::{ChunkId, ProfileId, VersionId},
     index::Segment,
     job::Fence,
     knowledge::{Chunk, Level, NewVersion, Page},
@@ -121,13 +121,12 @@ pub(super) fn chunks(version: VersionId, chunks: &[Chunk]) -> Sql {
 }
 
 const ADD_SEGMENT: &str = "
-insert into segments (version_id, no, profile_id, leaves, body)
-select $1, $2, p.id, $3, $4 from profiles p where p.state = 'current'";
+insert into segments (version_id, no, profile_id, leaves, body) values ($1, $2, $3, $4, $5)";
 
-pub(super) fn segment(version: VersionId, no: i64, segment: &Segment) -> Result<Sql, StoreError> {
+pub(super) fn segment(profile: ProfileId, version: VersionId, no: i64, segment: &Segment) -> Result<Sql, StoreError> {
     let body = segment::encode(&segment.points)
         .map_err(|error| StoreError::Unavailable(format!("a segment cannot be stored: {error}")))?;
-    Ok(Sql::new(ADD_SEGMENT).bind(version).bind(no).bind(segment.points.len()).bind(body))
+    Ok(Sql::new(ADD_SEGMENT).bind(version).bind(no).bind(profile).bind(segment.points.len()).bind(body))
 }
 
 /// Throws away what an earlier attempt staged.

@@ -30,7 +30,7 @@ pub(super) async fn submit(tx: &mut Tx, upload: Upload) -> Result<Submitted, Sto
     let new = NewJob {
         id: job,
         kind: JobKind::Ingest,
-        document: document.id,
+        document: Some(document.id),
         version: Some(upload.version),
         user: upload.user,
         filename: upload.filename,
@@ -112,7 +112,7 @@ fn done_already(upload: &Upload, document: DocumentId, version: &Version) -> New
     NewJob {
         id: upload.job,
         kind: JobKind::Ingest,
-        document,
+        document: Some(document),
         version: Some(version.id),
         user: upload.user,
         filename: upload.filename.clone(),

@@ -12,11 +12,11 @@ use super::{
     },
     changes,
     publish::{REMOVE_CHUNKS, REMOVE_SEGMENTS, purge_staged, remove_rows},
-    rows, sound,
+    segments, sound,
 };
 use crate::domain::{
     error::StoreError,
-    id::{ChunkId, DocumentId, JobId, VersionId},
+    id::{ChunkId, DocumentId, JobId, ProfileId, VersionId},
     index::Segment,
     job::{JobKind, JobReport, JobState},
     knowledge::{VersionState, Warning},
@@ -55,6 +55,13 @@ impl Upkeep for Storage {
         Ok(firsts(Sql::new(CURRENT).bind(after).bind(limit).all(&mut self.read().await?).await?))
     }
 
+    async fn holders(&self, sha256: &str) -> Result<Vec<String>, StoreError> {
+        if !self.is_shared() {
+            return Ok(Vec::new());
+        }
+        Ok(firsts(Sql::new(HOLDERS).bind(sha256).all(&mut self.read().await?).await?))
+    }
+
     async fn documents_of(&self, sha256: &str) -> Result<Vec<Damaged>, StoreError> {
         let rows = Sql::new(DOCUMENTS_OF).bind(sha256).all::<DamagedRow>(&mut self.read().await?).await?;
         Ok(rows.into_iter().map(Damaged::from).collect())
@@ -79,15 +86,15 @@ impl Upkeep for Storage {
         Ok(rows.into_iter().map(|row| (row.document.into(), row.version_id)).collect())
     }
 
-    async fn leaves(&self, version: VersionId) -> Result<Option<Vec<ChunkId>>, StoreError> {
-        sound::leaves(&mut self.read().await?, version).await
+    async fn leaves(&self, profile: ProfileId, version: VersionId) -> Result<Option<Vec<ChunkId>>, StoreError> {
+        sound::leaves(&mut self.read().await?, profile, version).await
     }
 
-    async fn segments(&self, version: VersionId) -> Result<Vec<Segment>, StoreError> {
-        let mut segments = Vec::new();
-        rows::segments(&mut self.read().await?, version, |segment| segment.map(|segment| segments.push(segment)))
-            .await?;
-        Ok(segments)
+    async fn segments(&self, profile: ProfileId, version: VersionId) -> Result<Vec<Segment>, StoreError> {
+        let mut found = Vec::new();
+        let mut tx = self.read().await?;
+        segments::of_version(&mut tx, profile, version, |segment| segment.map(|segment| found.push(segment))).await?;
+        Ok(found)
     }
 
     async fn last_change(&self) -> Result<i64, StoreError> {
@@ -101,12 +108,16 @@ impl Upkeep for Storage {
     async fn read_again(
         &self,
         document: DocumentId,
+        node: &str,
         job: JobId,
         version: VersionId,
         now: Millis,
     ) -> Result<(), StoreError> {
-        self.write(Kind::OTHER, move |tx| Box::pin(async move { read_again(tx, document, job, version, now).await }))
-            .await
+        let node = node.to_owned();
+        self.write(Kind::OTHER, move |tx| {
+            Box::pin(async move { read_again(tx, document, node, job, version, now).await })
+        })
+        .await
     }
 }
 
@@ -203,6 +214,10 @@ select b.sha256 from blobs b
 where b.sha256 > $1 and exists (select 1 from versions v where v.blob_sha256 = b.sha256 and v.state = 'current')
 order by b.sha256 limit $2";
 
+const HOLDERS: &str = "
+select distinct j.node from versions v join jobs j on j.version_id = v.id
+where v.blob_sha256 = $1 and v.state <> 'purged' and j.node is not null order by j.node";
+
 const DOCUMENTS_OF: &str = "
 select d.id, d.filename, c.name as collection_name
 from versions v join documents d on d.id = v.document_id join collections c on c.id = d.collection_id
@@ -268,13 +283,20 @@ insert into versions (id, document_id, no, blob_sha256, media_type, extractor, f
 select $1, v.document_id, $3, v.blob_sha256, v.media_type, '', v.facets, v.warnings, 'staged', 0, $4
 from versions v where v.document_id = $2 and v.state = 'current'";
 
+const HOLDER: &str = "
+select j.node from versions v join versions s on s.blob_sha256 = v.blob_sha256 join jobs j on j.version_id = s.id
+where v.document_id = $1 and v.state = 'current' and s.state <> 'purged' and j.node is not null
+order by j.node = $2 desc, j.created_at desc limit 1";
+
 async fn read_again(
     tx: &mut Tx,
     document: DocumentId,
+    node: String,
     job: JobId,
     version: VersionId,
     now: Millis,
 ) -> Result<(), StoreError> {
+    let holder = Sql::new(HOLDER).bind(document).bind(node).maybe::<(String,)>(tx).await?;
     let (no, filename) = Sql::new(NEXT_NO).bind(document).one::<(i64, String)>(tx).await?;
     if Sql::new(COPY_CURRENT).bind(version).bind(document).bind(no).bind(now).run(tx).await? == 0 {
         return Err(StoreError::NotFound);
@@ -282,11 +304,11 @@ async fn read_again(
     let new = NewJob {
         id: job,
         kind: JobKind::Ingest,
-        document,
+        document: Some(document),
         version: Some(version),
         user: None,
         filename,
-        node: None,
+        node: holder.map(|(node,)| node),
         state: JobState::Pending,
         report: JobReport::default(),
         now,

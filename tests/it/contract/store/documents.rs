@@ -5,17 +5,22 @@ use std::time::Duration;
 use askback::domain::{
     error::StoreError,
     extract::PageMark,
-    id::{ChunkId, CollectionId, DocumentId, UserId, VersionId},
+    id::{ChunkId, CollectionId, DocumentId, ProfileId, UserId, VersionId},
     index::{Point, Quantized, Segment, Sparse},
     job::{Fence, JobFailure, JobQueue, JobReport, JobState},
     knowledge::{
-        Access, Chunk, Collection, Document, DocumentStore, Facets, Level, NewVersion, Page, Placed, Published,
-        Readers, Submitted, Upload, Version, VersionState, Visibility, Warning,
+        Access, Chunk, Collection, Document, DocumentStore, Emptied, Facets, Level, NewVersion, Page, Placed,
+        Published, Readers, Submitted, Upload, Version, VersionState, Visibility, Warning,
     },
+    profile::{Profile, ProfileStore},
+    upkeep::Upkeep,
     user::{GroupChange, GroupId, UserStore},
 };
 
-use super::{jobs::LEASE, on_both_engines, someone};
+use super::{
+    jobs::{ALL, LEASE, lapse},
+    on_both_engines, someone,
+};
 use crate::support::store::TestStore;
 
 on_both_engines!(
@@ -31,6 +36,7 @@ on_both_engines!(
     a_deletion_concerns_what_was_there,
     a_document_deleted_while_it_is_read_stays_deleted,
     readers_of_a_collection_are_enforced,
+    a_collection_goes_when_nothing_is_in_it,
     a_group_reads_while_it_is_named_and_one_is_in_it,
     documents_are_listed_in_pages,
     many_chunks_are_staged_and_read_back,
@@ -59,7 +65,7 @@ async fn start(test: &TestStore, upload: &Upload) -> (DocumentId, Fence) {
     let Submitted::Queued { document, .. } = test.store.submit(upload).await.unwrap() else {
         panic!("nothing to do");
     };
-    let (job, fence) = test.store.claim("worker", test.now(), LEASE).await.unwrap().unwrap();
+    let (job, fence) = test.store.claim("worker", &ALL, test.now(), LEASE).await.unwrap().unwrap();
     assert_eq!((job.id, job.version, job.blob), (upload.job, Some(upload.version), Some(upload.blob.clone())));
     (document, fence)
 }
@@ -111,6 +117,12 @@ fn packed(document: DocumentId, collection: CollectionId, chunks: &[Chunk]) -> S
     Segment { collection, document, version: chunks[0].version, points: points.collect() }
 }
 
+/// The profile of what is staged.
+pub(super) async fn profile(test: &TestStore) -> ProfileId {
+    let three = Profile { embedder: "three@1".into(), dims: 3, analyser: "words@1".into() };
+    test.store.open_profile(test.id(), &three, test.now()).await.unwrap()
+}
+
 async fn stage(test: &TestStore, upload: &Upload, document: DocumentId, fence: Fence, text: &str) -> Segment {
     let collections = test.store.collections().await.unwrap();
     let collection = collections.into_iter().find(|each| each.name == upload.collection).unwrap().id;
@@ -129,7 +141,7 @@ async fn stage(test: &TestStore, upload: &Upload, document: DocumentId, fence: F
     let chunks = cut(version, text);
     test.store.stage_chunks(fence, version, &chunks).await.unwrap();
     let segment = packed(document, collection, &chunks);
-    test.store.stage_segment(fence, version, 0, &segment).await.unwrap();
+    test.store.stage_segment(fence, profile(test).await, version, 0, &segment).await.unwrap();
     segment
 }
 
@@ -163,7 +175,7 @@ async fn an_upload_becomes_visible_when_it_is_whole(test: &mut TestStore) {
     let ids: Vec<ChunkId> = cut(upload.version, text).iter().map(|chunk| chunk.id).collect();
     let [left, right, section] = ids[..] else { panic!() };
     assert_eq!(test.store.hydrate(&access, &ids).await, Ok(Vec::new()), "nothing staged is seen");
-    assert_eq!(test.store.current_segments(None, 9).await, Ok(Vec::new()));
+    assert_eq!(test.store.current_segments(profile(test).await, None, 9).await, Ok(Vec::new()));
     assert_eq!(test.store.text(&access, document, 1, 0, 9).await, Err(StoreError::NotFound));
     let waiting = test.store.document(document).await.unwrap();
     assert_eq!((waiting.current_no, waiting.job_state), (None, Some(JobState::Running)));
@@ -219,8 +231,8 @@ async fn an_upload_becomes_visible_when_it_is_whole(test: &mut TestStore) {
     assert_eq!(test.store.pages_inside(&[left, section, right]).await, Ok(vec![(section, second)]));
     assert_eq!(bodies(test.store.children(&access, section).await.unwrap()), ["Two year", "s. 两年保修。"]);
     assert_eq!(test.store.child_counts(&[left, section]).await, Ok(vec![(left, 0), (section, 2)]));
-    assert_eq!(test.store.current_segments(None, 9).await, Ok(vec![(upload.version, 0, segment)]));
-    assert_eq!(test.store.current_segments(Some((upload.version, 0)), 9).await, Ok(Vec::new()));
+    assert_eq!(test.store.current_segments(profile(test).await, None, 9).await, Ok(vec![(upload.version, 0, segment)]));
+    assert_eq!(test.store.current_segments(profile(test).await, Some((upload.version, 0)), 9).await, Ok(Vec::new()));
     assert_eq!(test.store.text(&access, document, 1, 4, 13).await.as_deref(), Ok("years. 两年"));
     assert_eq!(test.store.text(&access, document, 1, 11, 999).await.as_deref(), Ok("两年保修。"));
     assert_eq!(test.store.text(&access, document, 1, 5, 5).await.as_deref(), Ok(""));
@@ -238,7 +250,7 @@ async fn the_same_bytes_again_change_nothing(test: &mut TestStore) {
     assert_eq!((job, same, version.id), (again.job, document, first.version));
     let job = test.store.job(job).await.unwrap();
     assert_eq!((job.state, job.version), (JobState::Completed, Some(first.version)));
-    assert_eq!(test.store.claim("worker", test.now(), LEASE).await, Ok(None));
+    assert_eq!(test.store.claim("worker", &ALL, test.now(), LEASE).await, Ok(None));
     // The same bytes in another collection are another document.
     let elsewhere = Upload { collection: "other".into(), ..upload(test, "a.txt", "v1") };
     assert!(matches!(test.store.submit(&elsewhere).await, Ok(Submitted::Queued { no: 1, .. })));
@@ -256,7 +268,7 @@ async fn a_second_upload_replaces_the_first(test: &mut TestStore) {
     assert_eq!(bodies(test.store.hydrate(&access, &old).await.unwrap()).len(), 3, "the old one answers until then");
     assert_eq!(publish(test, &second, fence).await, Ok(Published::Current { replaced: Some(first.version) }));
     assert_eq!(test.store.hydrate(&access, &old).await, Ok(Vec::new()));
-    assert_eq!(test.store.current_segments(None, 9).await, Ok(vec![(second.version, 0, segment)]));
+    assert_eq!(test.store.current_segments(profile(test).await, None, 9).await, Ok(vec![(second.version, 0, segment)]));
     assert_eq!(test.store.text(&access, document, 2, 0, 5).await.as_deref(), Ok("Three"));
     assert_eq!(test.store.text(&access, document, 1, 0, 3).await.as_deref(), Ok("Two"), "citations stay checkable");
     assert_eq!(test.store.version(document, 1).await.unwrap().state, VersionState::Retired);
@@ -287,8 +299,8 @@ async fn old_bytes_are_a_change_while_a_newer_upload_runs(test: &mut TestStore) 
 async fn a_fenced_job_changes_nothing(test: &mut TestStore) {
     let upload = upload(test, "a.txt", "v1");
     let (document, old) = start(test, &upload).await;
-    test.clock.forward(LEASE * 2);
-    let (_, new) = test.store.claim("other", test.now(), LEASE).await.unwrap().unwrap();
+    lapse(test, old).await;
+    let (_, new) = test.store.claim("other", &ALL, test.now(), LEASE).await.unwrap().unwrap();
     let chunks = cut(upload.version, "Two years.");
     let collection = test.store.document(document).await.unwrap().collection;
     let segment = packed(document, collection, &chunks);
@@ -296,7 +308,7 @@ async fn a_fenced_job_changes_nothing(test: &mut TestStore) {
     for refused in [
         test.store.stage_version(old, &described(&upload, "Two years.")).await,
         test.store.stage_chunks(old, version, &chunks).await,
-        test.store.stage_segment(old, version, 0, &segment).await,
+        test.store.stage_segment(old, profile(test).await, version, 0, &segment).await,
         test.store.unstage(old, version).await,
         publish(test, &upload, old).await.map(|_| ()),
         test.store.fail(old, &JobFailure::Retry(LEASE), &JobReport::default(), test.now()).await,
@@ -311,13 +323,14 @@ async fn a_fenced_job_changes_nothing(test: &mut TestStore) {
 }
 
 async fn a_retry_begins_anew(test: &mut TestStore) {
+    let (_, waits) = start(test, &upload(test, "b.txt", "v2")).await;
+    test.store.fail(waits, &JobFailure::Retry(LEASE), &JobReport::default(), test.now()).await.unwrap();
+    assert_eq!(test.store.claim("worker", &ALL, test.now(), LEASE).await, Ok(None), "not before its time");
     let upload = upload(test, "a.txt", "v1");
     let (document, fence) = start(test, &upload).await;
     stage(test, &upload, document, fence, "Two year").await;
-    test.store.fail(fence, &JobFailure::Retry(LEASE), &JobReport::default(), test.now()).await.unwrap();
-    assert_eq!(test.store.claim("worker", test.now(), LEASE).await, Ok(None), "not before its time");
-    test.clock.forward(LEASE);
-    let (job, fence) = test.store.claim("worker", test.now(), LEASE).await.unwrap().unwrap();
+    test.store.fail(fence, &JobFailure::Retry(Duration::ZERO), &JobReport::default(), test.now()).await.unwrap();
+    let (job, fence) = test.store.claim("worker", &ALL, test.now(), LEASE).await.unwrap().unwrap();
     assert_eq!(job.attempts, 2);
     test.store.unstage(fence, upload.version).await.unwrap();
     stage(test, &upload, document, fence, "Two years.").await;
@@ -349,7 +362,7 @@ async fn a_deleted_document_is_out_of_reach(test: &mut TestStore) {
     let access = everyone(test).await;
     let ids: Vec<ChunkId> = cut(first.version, "Two years.").iter().map(|chunk| chunk.id).collect();
     assert_eq!(test.store.hydrate(&access, &ids).await, Ok(Vec::new()));
-    assert_eq!(test.store.current_segments(None, 9).await, Ok(Vec::new()));
+    assert_eq!(test.store.current_segments(profile(test).await, None, 9).await, Ok(Vec::new()));
     assert_eq!(test.store.text(&access, document, 1, 0, 9).await, Err(StoreError::NotFound));
     assert_eq!(test.store.documents(None, None, 9).await, Ok(Vec::new()));
     assert_eq!(test.store.document(document).await, Err(StoreError::NotFound));
@@ -378,9 +391,9 @@ async fn a_deletion_concerns_what_was_there(test: &mut TestStore) {
     let first = upload(test, "a.txt", "v1");
     let Submitted::Queued { document: anew, no: 1, .. } = test.store.submit(&first).await.unwrap() else { panic!() };
     assert_ne!(anew, document);
-    let (job, _) = test.store.claim("worker", test.now(), LEASE).await.unwrap().unwrap();
+    let (job, _) = test.store.claim("worker", &ALL, test.now(), LEASE).await.unwrap().unwrap();
     assert_eq!(job.id, deletion);
-    let (job, fence) = test.store.claim("worker", test.now(), LEASE).await.unwrap().unwrap();
+    let (job, fence) = test.store.claim("worker", &ALL, test.now(), LEASE).await.unwrap().unwrap();
     assert_eq!(job.id, first.job);
     stage(test, &first, anew, fence, "Four years.").await;
     assert_eq!(publish(test, &first, fence).await, Ok(Published::Current { replaced: None }));
@@ -400,8 +413,41 @@ async fn a_document_deleted_while_it_is_read_stays_deleted(test: &mut TestStore)
     assert_eq!(cancelled, Ok(true), "its worker is told");
     stage(test, &upload, document, fence, "Two years.").await;
     assert_eq!(publish(test, &upload, fence).await, Ok(Published::Cancelled));
-    assert_eq!(test.store.current_segments(None, 9).await, Ok(Vec::new()));
+    assert_eq!(test.store.current_segments(profile(test).await, None, 9).await, Ok(Vec::new()));
     assert_eq!(test.store.version(document, 1).await.unwrap().state, VersionState::Purged);
+}
+
+async fn a_collection_goes_when_nothing_is_in_it(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    assert_eq!(test.store.delete_collection("default").await, Err(StoreError::NotFound));
+    let first = upload(test, "a.txt", "v1");
+    let document = publish_text(test, &first, "Two years.").await;
+    assert_eq!(test.store.delete_collection("default").await, Ok(Emptied::NotEmpty));
+    let waiting = upload(test, "a.txt", "v2");
+    let (_, fence) = start(test, &waiting).await;
+    test.store.enqueue_delete(test.id(), eva, document, "a.txt", test.now()).await.unwrap();
+    assert_eq!(test.store.delete_collection("default").await, Ok(Emptied::NotEmpty), "an upload is at work");
+    assert_eq!(publish(test, &waiting, fence).await, Ok(Published::Cancelled));
+    assert_eq!(
+        test.store.delete_collection("default").await,
+        Ok(Emptied::NotEmpty),
+        "the deletion is still to be done"
+    );
+    let (_, fence) = test.store.claim("worker", &ALL, test.now(), LEASE).await.unwrap().unwrap();
+    test.store.purge_document(document).await.unwrap();
+    test.store.complete(fence, &JobReport::default(), test.now()).await.unwrap();
+
+    // Others keep theirs.
+    let other = Upload { collection: "other".into(), ..upload(test, "a.txt", "v1") };
+    let kept = publish_text(test, &other, "Two years.").await;
+    assert_eq!(test.store.delete_collection("default").await, Ok(Emptied::Deleted));
+    assert_eq!(test.store.collection("default").await, Err(StoreError::NotFound));
+    let names: Vec<String> = test.store.collections().await.unwrap().into_iter().map(|each| each.name).collect();
+    assert_eq!(names, ["other"]);
+    assert_eq!(test.store.document(kept).await.unwrap().collection_name, "other");
+    assert_eq!(test.store.version(document, 1).await, Err(StoreError::NotFound), "nothing is left of what was in it");
+    let dying = test.store.dying_blobs(test.now(), 9).await.unwrap();
+    assert_eq!(dying, [format!("{:0>64}", "v2")], "its files go, but for one that others need");
 }
 
 async fn readers_of_a_collection_are_enforced(test: &mut TestStore) {

@@ -2,18 +2,25 @@
 
 use std::time::Duration;
 
-use askback::domain::{
-    error::StoreError,
-    id::JobId,
-    job::{Fence, Job, JobFailure, JobKind, JobQueue, JobReport, JobState, JobStep, Retried},
-    knowledge::{DocumentStore, Published, Upload, VersionState},
-    memory::MemoryStore,
+use askback::{
+    adapters::storage::{Options, Storage},
+    domain::{
+        chat::ChatStore,
+        error::StoreError,
+        id::JobId,
+        job::{Fence, Job, JobFailure, JobKind, JobQueue, JobReport, JobState, JobStep, Retried},
+        knowledge::{DocumentStore, Published, Upload, VersionState},
+        memory::MemoryStore,
+        time::Clock,
+    },
 };
 
 use super::{documents::upload, on_both_engines, someone};
-use crate::support::store::TestStore;
+use crate::support::store::{TestClock, TestStore};
 
 pub(super) const LEASE: Duration = Duration::from_secs(30);
+/// All kinds of jobs.
+pub(super) const ALL: [JobKind; 3] = [JobKind::Ingest, JobKind::Delete, JobKind::Reindex];
 
 on_both_engines!(
     a_job_is_claimed_by_one_worker,
@@ -27,6 +34,7 @@ on_both_engines!(
     a_job_is_cancelled_at_every_stage,
     a_failed_job_is_tried_again,
     every_failure_of_a_job_is_told,
+    one_reindexing_is_under_way_and_has_a_worker_of_its_own,
 );
 
 async fn queue(test: &TestStore, name: &str) -> JobId {
@@ -36,7 +44,12 @@ async fn queue(test: &TestStore, name: &str) -> JobId {
 }
 
 async fn claim(test: &TestStore) -> Option<(Job, Fence)> {
-    test.store.claim("node:worker", test.now(), LEASE).await.unwrap()
+    test.store.claim("node:worker", &ALL, test.now(), LEASE).await.unwrap()
+}
+
+/// The lease of a worker that says no more runs out: on Postgres by the server's time, which no test can move.
+pub(super) async fn lapse(test: &TestStore, fence: Fence) {
+    test.store.beat(fence, &JobReport::default(), test.now(), Duration::ZERO).await.unwrap();
 }
 
 async fn a_job_is_claimed_by_one_worker(test: &mut TestStore) {
@@ -58,9 +71,8 @@ async fn a_lease_that_ran_out_is_claimed_again(test: &mut TestStore) {
     let id = queue(test, "a").await;
     let (_, first) = claim(test).await.unwrap();
     assert_eq!(first, Fence { job: id, token: 1 });
-    test.clock.forward(LEASE);
-    assert_eq!(claim(test).await, None, "the last moment is still the worker's");
-    test.clock.forward(Duration::from_millis(1));
+    assert_eq!(claim(test).await, None, "it is the worker's");
+    lapse(test, first).await;
     let (job, second) = claim(test).await.unwrap();
     assert_eq!((second.token, job.attempts, job.state), (2, 2, JobState::Running));
     let late = test.store.complete(first, &JobReport::default(), test.now()).await;
@@ -174,7 +186,7 @@ async fn a_stalled_worker_is_fenced_before_anyone_else_comes(test: &mut TestStor
     let upload = upload(test, "a", "a");
     test.store.submit(&upload).await.unwrap();
     let (job, fence) = claim(test).await.unwrap();
-    test.clock.forward(LEASE + Duration::from_millis(1));
+    lapse(test, fence).await;
     let (report, now) = (JobReport::default(), test.now());
     let failure = JobFailure::Final { code: "malformed".into(), message: "damaged".into() };
     for refused in [
@@ -200,17 +212,17 @@ async fn a_job_is_cancelled_at_every_stage(test: &mut TestStore) {
     // While it waits, and while it waits for another attempt.
     let waiting = Upload { user: Some(eva), ..upload(test, "a", "v2") };
     test.store.submit(&waiting).await.unwrap();
-    let job = test.store.cancel(waiting.job, test.now()).await.unwrap();
+    let job = test.store.cancel(waiting.job, JobKind::Ingest, test.now()).await.unwrap();
     assert!(cancelled(&job), "{job:?}");
     assert_eq!(test.store.untold(eva, test.id(), 9).await.unwrap().len(), 1);
-    assert_eq!(test.store.cancel(waiting.job, test.now()).await, Ok(job), "once more changes nothing");
+    assert_eq!(test.store.cancel(waiting.job, JobKind::Ingest, test.now()).await, Ok(job), "once more changes nothing");
     assert_eq!(claim(test).await, None);
 
     // While it runs: its worker is told, and publishing comes too late.
     let running = upload(test, "a", "v3");
     test.store.submit(&running).await.unwrap();
     let (_, fence) = claim(test).await.unwrap();
-    assert_eq!(test.store.cancel(running.job, test.now()).await.unwrap().state, JobState::Running);
+    assert_eq!(test.store.cancel(running.job, JobKind::Ingest, test.now()).await.unwrap().state, JobState::Running);
     assert_eq!(test.store.beat(fence, &JobReport::default(), test.now(), LEASE).await, Ok(true));
     let published = test.store.publish(fence, running.version, 0, &JobReport::default(), test.now()).await;
     assert_eq!(published, Ok(Published::Cancelled));
@@ -219,9 +231,9 @@ async fn a_job_is_cancelled_at_every_stage(test: &mut TestStore) {
     // While its worker is dead.
     let orphaned = upload(test, "a", "v4");
     test.store.submit(&orphaned).await.unwrap();
-    claim(test).await.unwrap();
-    test.clock.forward(LEASE * 2);
-    assert!(cancelled(&test.store.cancel(orphaned.job, test.now()).await.unwrap()));
+    let (_, fence) = claim(test).await.unwrap();
+    lapse(test, fence).await;
+    assert!(cancelled(&test.store.cancel(orphaned.job, JobKind::Ingest, test.now()).await.unwrap()));
     assert_eq!(claim(test).await, None);
 
     for no in 2..=4 {
@@ -230,8 +242,8 @@ async fn a_job_is_cancelled_at_every_stage(test: &mut TestStore) {
     assert_eq!(test.store.document(document).await.unwrap().current_no, Some(1), "the old version answers");
     let deletion = test.id();
     test.store.enqueue_delete(deletion, eva, document, "a", test.now()).await.unwrap();
-    assert_eq!(test.store.cancel(deletion, test.now()).await, Err(StoreError::NotFound));
-    assert_eq!(test.store.cancel(test.id(), test.now()).await, Err(StoreError::NotFound));
+    assert_eq!(test.store.cancel(deletion, JobKind::Ingest, test.now()).await, Err(StoreError::NotFound));
+    assert_eq!(test.store.cancel(test.id(), JobKind::Ingest, test.now()).await, Err(StoreError::NotFound));
 }
 
 async fn every_failure_of_a_job_is_told(test: &mut TestStore) {
@@ -270,10 +282,88 @@ async fn a_failed_job_is_tried_again(test: &mut TestStore) {
 
     let gone = super::documents::upload(test, "b", "v2");
     test.store.submit(&gone).await.unwrap();
-    test.store.cancel(gone.job, test.now()).await.unwrap();
+    test.store.cancel(gone.job, JobKind::Ingest, test.now()).await.unwrap();
     let document = test.store.job(gone.job).await.unwrap().document.unwrap();
     test.store.delete_document(document, test.now()).await.unwrap();
     assert_eq!(test.store.retry(gone.job, test.now()).await, Ok(Retried::FileGone));
     assert_eq!(test.store.job(gone.job).await.unwrap().state, JobState::Failed, "and the job stays as it was");
     assert_ne!(job.document, Some(document));
+}
+
+async fn one_reindexing_is_under_way_and_has_a_worker_of_its_own(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let start = async || test.store.enqueue_reindex(test.id(), Some(eva), "node", test.now()).await.unwrap();
+    let (first, again) = tokio::join!(start(), start());
+    assert_eq!((first, start().await), (again, first), "the one that is under way");
+    let upload = queue(test, "a.txt").await;
+    let claim_of = async |kind, owner: &'static str| {
+        let claimed = test.store.claim(owner, &[kind], test.now(), LEASE).await.unwrap();
+        claimed.map(|(job, fence)| (job.id, fence))
+    };
+    assert_eq!(claim_of(JobKind::Ingest, "node:1").await.map(|(id, _)| id), Some(upload), "uploads do not wait for it");
+    assert_eq!(claim_of(JobKind::Ingest, "node:1").await, None);
+    // The node may be another one that is configured alike; while this one lives it is this one's.
+    test.store.beat_process("node", "boot", LEASE).await.unwrap();
+    assert_eq!(claim_of(JobKind::Reindex, "other:1").await, None);
+    let (id, fence) = claim_of(JobKind::Reindex, "node:0").await.unwrap();
+    assert_eq!((id, start().await), (first, first));
+
+    assert_eq!(test.store.cancel(first, JobKind::Ingest, test.now()).await, Err(StoreError::NotFound));
+    assert_eq!(test.store.cancel(first, JobKind::Reindex, test.now()).await.unwrap().state, JobState::Running);
+    assert_eq!(test.store.beat(fence, &JobReport::default(), test.now(), LEASE).await, Ok(true));
+    let failure = JobFailure::Final { code: "cancelled".into(), message: "cancelled".into() };
+    test.store.fail(fence, &failure, &JobReport::default(), test.now()).await.unwrap();
+    let told = test.store.untold(eva, test.id(), 10).await.unwrap();
+    assert_eq!(told.iter().map(|event| event.kind.as_str()).collect::<Vec<_>>(), ["job_failed"]);
+    assert_eq!(test.store.retry(first, test.now()).await, Err(StoreError::NotFound));
+    assert_ne!(start().await, first, "the next one is another");
+}
+
+/// The queue as two processes see it whose clocks are an hour apart.
+async fn jobs_go_by_the_database(is_first_ahead: bool) {
+    let Some(test) = TestStore::postgres().await else { return };
+    let clock = TestClock::new();
+    if is_first_ahead { &test.clock } else { &clock }.forward(Duration::from_secs(60 * 60));
+    let there = Storage::open(Options { engine: test.engine.clone(), clock: clock.clone() }).await.unwrap();
+    let here = async || claim(&test).await.map(|(job, fence)| (job.filename, fence));
+    let claim_there = async || {
+        let claimed = there.claim("there:0", &ALL, clock.now(), LEASE).await.unwrap();
+        claimed.map(|(job, fence)| (job.filename, fence))
+    };
+    let (report, name) = (JobReport::default(), "a".to_owned());
+
+    // What one queues the other takes at once, and keeps while it lives.
+    queue(&test, "a").await;
+    let (_, first) = claim_there().await.unwrap();
+    assert_eq!(here().await, None);
+    assert_eq!(there.beat(first, &report, clock.now(), LEASE).await, Ok(false));
+    assert_eq!(here().await, None);
+    // It dies: its lease has run out, whatever its clock says.
+    there.beat(first, &report, clock.now(), Duration::ZERO).await.unwrap();
+    let (_, second) = here().await.unwrap();
+    let late = there.complete(first, &report, clock.now()).await;
+    assert!(matches!(late, Err(StoreError::Conflict(_))), "{late:?}");
+    assert_eq!(there.cancel(second.job, JobKind::Ingest, clock.now()).await.unwrap().state, JobState::Running);
+    assert_eq!(test.store.beat(second, &report, test.now(), LEASE).await, Ok(true), "who lives is told");
+
+    // A wait is as long for both.
+    test.store.fail(second, &JobFailure::Retry(LEASE), &report, test.now()).await.unwrap();
+    assert_eq!((claim_there().await, here().await), (None, None));
+    queue(&test, "b").await;
+    let (_, third) = here().await.unwrap();
+    test.store.fail(third, &JobFailure::Retry(Duration::ZERO), &report, test.now()).await.unwrap();
+    assert_eq!(claim_there().await.map(|(name, fence)| (name, fence.token)), Some(("b".into(), 2)));
+    assert_eq!(there.job(second.job).await.unwrap().filename, name);
+    there.close().await;
+    test.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_behind_keeps_its_jobs_while_it_lives() {
+    jobs_go_by_the_database(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_ahead_loses_its_jobs_when_it_dies() {
+    jobs_go_by_the_database(true).await;
 }

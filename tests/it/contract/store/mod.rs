@@ -7,6 +7,7 @@ mod history;
 mod jobs;
 mod memory;
 mod opening;
+mod profiles;
 mod questions;
 mod turns;
 mod upkeep;

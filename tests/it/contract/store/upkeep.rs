@@ -13,7 +13,7 @@ use askback::domain::{
 };
 
 use super::{
-    documents::{publish_text, upload},
+    documents::{profile, publish_text, upload},
     on_both_engines, someone,
     turns::{begin, says},
 };
@@ -80,9 +80,9 @@ async fn leaves_are_told_only_where_all_parts_fit(test: &mut TestStore) {
     let text = "Two years. 两年保修。";
     let good = upload(test, "good.txt", "v1");
     publish_text(test, &good, text).await;
-    let leaves = test.store.leaves(good.version).await.unwrap().unwrap();
+    let leaves = test.store.leaves(profile(test).await, good.version).await.unwrap().unwrap();
     assert_eq!((leaves.len(), leaves.is_sorted()), (2, true));
-    let segments = test.store.segments(good.version).await.unwrap();
+    let segments = test.store.segments(profile(test).await, good.version).await.unwrap();
     assert_eq!(segments.iter().map(|segment| segment.points.len()).collect::<Vec<_>>(), [2]);
     for (no, damage) in [
         "update pages set body = replace(body, '保', '报') where no = 1",
@@ -100,6 +100,6 @@ async fn leaves_are_told_only_where_all_parts_fit(test: &mut TestStore) {
         let bad = upload(test, &format!("bad-{no}.txt"), "v2");
         publish_text(test, &bad, text).await;
         crate::support::store::tamper(&test.engine, damage).await;
-        assert_eq!(test.store.leaves(bad.version).await, Ok(None), "{damage}");
+        assert_eq!(test.store.leaves(profile(test).await, bad.version).await, Ok(None), "{damage}");
     }
 }
