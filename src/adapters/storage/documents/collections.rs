@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sqlx::FromRow;
 
-use super::super::sql::{Sql, Tx, Word};
+use super::super::sql::{Sql, Texts, Tx, Word, lists};
 use crate::domain::{
     error::StoreError,
     id::{CollectionId, UserId},
@@ -48,26 +48,17 @@ fn with_readers(rows: Vec<CollectionRow>, readers: Vec<ReaderRow>) -> Vec<Collec
     rows.into_iter().map(collection).collect()
 }
 
-const READABLE: &str = "
+const READABLE: Texts = lists!("
 select c.id from collections c
-where ($2 is null or c.name in (select value from json_each($2)))
+where ($2 is null or c.name in (" [2] "))
   and (c.visibility = 'everyone' or exists (
     select 1 from collection_readers r where r.collection_id = c.id and (
       (r.kind = 'user' and r.principal_id = $1)
       or (r.kind = 'group' and r.principal_id in (select g.group_id from group_members g where g.user_id = $1)))))
-order by c.id";
-
-const READABLE_POSTGRES: &str = "
-select c.id from collections c
-where ($2 is null or c.name in (select jsonb_array_elements_text($2)))
-  and (c.visibility = 'everyone' or exists (
-    select 1 from collection_readers r where r.collection_id = c.id and (
-      (r.kind = 'user' and r.principal_id = $1)
-      or (r.kind = 'group' and r.principal_id in (select g.group_id from group_members g where g.user_id = $1)))))
-order by c.id";
+order by c.id");
 
 pub(super) async fn readable(tx: &mut Tx, user: UserId, only: Option<&[String]>) -> Result<Access, StoreError> {
-    let query = Sql::each(READABLE, READABLE_POSTGRES).bind(user).json_opt(only.as_ref());
+    let query = Sql::of(READABLE).bind(user).json_opt(only.as_ref());
     let rows = query.all::<(CollectionId,)>(tx).await?;
     Ok(Access { collections: rows.into_iter().map(|(id,)| id).collect() })
 }

@@ -7,7 +7,7 @@ use super::{
     super::{
         Storage,
         jobs::{self, End},
-        sql::{Sql, Tx, unsigned},
+        sql::{Sql, Texts, Tx, lists, unsigned},
         writer::Kind,
     },
     changes, stage,
@@ -262,19 +262,12 @@ async fn add_segment(tx: &mut Tx, fence: Fence, version: VersionId, add: Sql) ->
 
 const CLEAR: &str = "delete from segments where version_id = $1 and profile_id = $2";
 
-const LACKS: &str = "
+const LACKS: Texts = lists!("
 select exists (
   select 1 from versions v join documents d on d.id = v.document_id
-  where v.state = 'current' and d.deleted_at is null and v.id not in (select value from json_each($2))
+  where v.state = 'current' and d.deleted_at is null and v.id not in (" [2] ")
     and v.chunk_count <> (select coalesce(sum(s.leaves), 0) from segments s
-                          where s.version_id = v.id and s.profile_id = $1))";
-
-const LACKS_POSTGRES: &str = "
-select exists (
-  select 1 from versions v join documents d on d.id = v.document_id
-  where v.state = 'current' and d.deleted_at is null and v.id not in (select jsonb_array_elements_text($2))
-    and v.chunk_count <> (select coalesce(sum(s.leaves), 0) from segments s
-                          where s.version_id = v.id and s.profile_id = $1))";
+                          where s.version_id = v.id and s.profile_id = $1))");
 
 /// The job's end and the swap of profiles are one transaction. Publishing waits from the count on, so nothing comes in
 /// between the look and the swap.
@@ -291,7 +284,7 @@ async fn adopt(
         return Ok(Adopted::Cancelled);
     }
     let no = changes::count(tx).await?;
-    let lacks = Sql::each(LACKS, LACKS_POSTGRES).bind(profile).json(&except);
+    let lacks = Sql::of(LACKS).bind(profile).json(&except);
     if lacks.one::<(bool,)>(tx).await?.0 {
         return Ok(Adopted::Lacking);
     }

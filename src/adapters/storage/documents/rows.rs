@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
-use super::super::sql::{Sql, Tx, Word};
+use super::super::sql::{Sql, Texts, Tx, Word, lists};
 use crate::domain::{
     error::StoreError,
     id::{CollectionId, DocumentId, VersionId},
@@ -112,21 +112,15 @@ pub(super) async fn document(tx: &mut Tx, id: DocumentId) -> Result<Document, St
     with_versions(tx, rows).await?.pop().ok_or(StoreError::NotFound)
 }
 
-const CURRENT_VERSIONS: &str = "
+const CURRENT_VERSIONS: Texts = lists!("
 select v.id, v.document_id, v.no, v.blob_sha256, b.bytes, v.media_type, v.extractor, v.title, v.lang, v.facets,
        v.warnings, v.state, v.chars, v.chunk_count, v.created_at
 from versions v join blobs b on b.sha256 = v.blob_sha256
-where v.state = 'current' and v.document_id in (select value from json_each($1))";
-
-const CURRENT_VERSIONS_POSTGRES: &str = "
-select v.id, v.document_id, v.no, v.blob_sha256, b.bytes, v.media_type, v.extractor, v.title, v.lang, v.facets,
-       v.warnings, v.state, v.chars, v.chunk_count, v.created_at
-from versions v join blobs b on b.sha256 = v.blob_sha256
-where v.state = 'current' and v.document_id in (select jsonb_array_elements_text($1))";
+where v.state = 'current' and v.document_id in (" [1] ")");
 
 async fn with_versions(tx: &mut Tx, rows: Vec<DocumentRow>) -> Result<Vec<Document>, StoreError> {
     let ids: Vec<DocumentId> = rows.iter().map(|row| row.id).collect();
-    let current = Sql::each(CURRENT_VERSIONS, CURRENT_VERSIONS_POSTGRES).json(&ids).all::<VersionRow>(tx).await?;
+    let current = Sql::of(CURRENT_VERSIONS).json(&ids).all::<VersionRow>(tx).await?;
     let mut current: HashMap<DocumentId, Version> =
         current.into_iter().map(Version::from).map(|version| (version.document, version)).collect();
     let documents = rows.into_iter().map(|row| Document {
