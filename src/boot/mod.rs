@@ -242,7 +242,7 @@ impl Node {
             tracing::warn!(
                 answering,
                 configured = embedder.name(),
-                "not all vectors are as configured; run: askback reindex"
+                "reindexing is due: not all vectors are as configured"
             );
         }
         let scratch = folder.scratch("watched")?;

@@ -55,17 +55,19 @@ impl Ingest {
                 Ok(files) => tracing::info!(files, "files of uploads that never became jobs were removed"),
                 Err(error) => tracing::warn!(%error, "what a dead process left was not removed"),
             }
+            let mut is_time = true;
             loop {
                 if let Err(error) = self.collect().await {
                     tracing::warn!(%error, "what nothing needs was not removed");
                 }
-                if let Err(error) = self.survey().await {
+                // All documents are counted for it: not after each deletion.
+                if is_time && let Err(error) = self.survey().await {
                     tracing::warn!(%error, "how the vectors stand is not known");
                 }
-                tokio::select! {
-                    () = self.inner.untidy.notified() => {}
-                    () = tokio::time::sleep(self.inner.config.tidy) => {}
-                }
+                is_time = tokio::select! {
+                    () = self.inner.untidy.notified() => false,
+                    () = tokio::time::sleep(self.inner.config.tidy) => true,
+                };
             }
         };
         stop.run_until_cancelled(rounds).await;

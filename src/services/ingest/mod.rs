@@ -1,7 +1,8 @@
 //! Takes files in: an upload becomes a durable job, a worker turns it into a version that answers, and only the whole
 //! version replaces the one before.
 //!
-//! `mod` is what the doors call, `worker` claims jobs, `steps` does them, `chunk` and `passage` are its pure parts.
+//! `mod` is what the doors call, `worker` claims jobs, `steps` does them, `chunk` and `passage` are its pure parts. What is
+//! searched, and by whose vectors, is in `vectors`; `reindex` makes them anew, `mirror` keeps the index in step with SQL.
 
 mod audit;
 pub mod chunk;

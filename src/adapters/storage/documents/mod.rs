@@ -16,7 +16,7 @@ use async_trait::async_trait;
 
 pub(super) use self::publish::{bury, purge_staged, stage_again};
 use self::segments::SegmentRow;
-use super::{Storage, sql::Sql, writer::Kind};
+use super::{Storage, writer::Kind};
 use crate::domain::{
     error::StoreError,
     extract::PageMark,
@@ -162,9 +162,7 @@ impl DocumentStore for Storage {
         after: Option<(VersionId, i64)>,
         limit: i64,
     ) -> Result<Vec<(VersionId, i64, Segment)>, StoreError> {
-        let (version, no) = after.unwrap_or((VersionId::from_uuid(uuid::Uuid::nil()), -1));
-        let query = Sql::new(segments::CURRENT_SEGMENTS).bind(profile).bind(version).bind(no).bind(limit);
-        let rows = query.all::<SegmentRow>(&mut self.read().await?).await?;
+        let rows = segments::current(&mut self.read().await?, profile, after, limit).await?;
         Ok(rows.into_iter().map(SegmentRow::whole_or_empty).collect())
     }
 

@@ -166,11 +166,10 @@ const COVERAGE: &str = "
 select count(*), coalesce(sum(case when t.done <> t.leaves then 1 else 0 end), 0),
        cast(coalesce(sum(t.leaves), 0) as bigint),
        cast(coalesce(sum(case when t.done < t.leaves then t.done else t.leaves end), 0) as bigint)
-from (select v.chunk_count as leaves,
-             (select cast(coalesce(sum(s.leaves), 0) as bigint) from segments s
-              where s.version_id = v.id and s.profile_id = $1) as done
+from (select v.chunk_count as leaves, coalesce(sum(s.leaves), 0) as done
       from versions v join documents d on d.id = v.document_id
-      where v.state = 'current' and d.deleted_at is null) t";
+      left join segments s on s.version_id = v.id and s.profile_id = $1
+      where v.state = 'current' and d.deleted_at is null group by v.id, v.chunk_count) t";
 
 #[derive(FromRow)]
 struct LackingRow {
