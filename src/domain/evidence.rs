@@ -145,13 +145,38 @@ pub struct Guidance {
     /// One answer per value of what separates the passages (a comparison, or "all of them").
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub per_value: Vec<ValueGroup>,
-    /// Parts of the question that no passage answers: say so of each.
+    /// The parts of a question of several: each is answered from passages of its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub unanswered: Vec<String>,
+    pub parts: Vec<Part>,
     /// What the user chose inside a document (rows, sections, periods), one group for each question that was asked back: all
     /// values of a group are meant, and nothing beside them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub chosen: Vec<Vec<String>>,
+}
+
+/// A part of a question, with what it is answered from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The part, resolved against the conversation.
+    pub question: String,
+    /// Its passages, by marker (from 1), ascending; none: the documents do not hold it, which is to be said.
+    pub markers: Vec<u32>,
+    /// What its answer has to mind.
+    #[serde(default)]
+    pub guidance: Guidance,
+}
+
+impl Guidance {
+    /// Calls every passage by the marker that `renumber` gives it.
+    pub fn renumber(&mut self, renumber: &impl Fn(u32) -> u32) {
+        let groups = self.per_value.iter_mut().map(|group| &mut group.markers);
+        for marker in groups.chain(self.parts.iter_mut().map(|part| &mut part.markers)).flatten() {
+            *marker = renumber(*marker);
+        }
+        for part in &mut self.parts {
+            part.guidance.renumber(renumber);
+        }
+    }
 }
 
 /// The passages that speak for one value of a facet.
@@ -215,9 +240,7 @@ impl Evidence {
     #[must_use]
     pub fn after(mut self, before: usize) -> Self {
         let shift = u32::try_from(before).unwrap_or(u32::MAX);
-        for marker in self.guidance.per_value.iter_mut().flat_map(|group| &mut group.markers) {
-            *marker = marker.saturating_add(shift);
-        }
+        self.guidance.renumber(&|marker| marker.saturating_add(shift));
         self.before = before;
         self
     }

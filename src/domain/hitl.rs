@@ -71,6 +71,19 @@ pub struct Question {
     pub original_question: String,
     /// Rewrites already spent.
     pub rewrite_count: u32,
+    /// The parts of a question of several, none of which has an answer yet: each goes on by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+}
+
+/// A part of a question, with what was asked back about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The part, resolved against the conversation.
+    pub question: String,
+    /// Ids of the options that are about it, of earlier rounds too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
 }
 
 impl Question {

@@ -267,18 +267,20 @@ fn subject(name: &str) -> Option<String> {
     if let Some(range) = head.max_by_key(|range| (range.end, range.len())) {
         kept.replace_range(range, " ");
     }
-    let kept = tidy(&kept);
+    let kept = tidy(&kept, name);
     (kept.chars().any(char::is_alphabetic) && kept.chars().count() <= LONGEST_SUBJECT).then_some(kept)
 }
 
-/// Without empty brackets, loose marks and the little words that now stand at the ends.
-fn tidy(text: &str) -> String {
+/// Without empty brackets, loose marks and the little words that now stand at the ends. What `name` ends with stays: the
+/// "A" of "Plan A" is no article.
+fn tidy(text: &str, name: &str) -> String {
     static EMPTY: LazyLock<Regex> = LazyLock::new(|| pattern(r"[(（\[【《「]\s*[)）\]】》」]"));
     const LOOSE: &[char] = &[
         ' ', '-', '–', '—', '_', ':', '：', ',', '，', '、', '·', '|', '/', '.', '。', '《', '》', '“', '”', '"', '•',
         ';', '；',
     ];
     const LITTLE: &[&str] = &["for", "of", "the", "to", "on", "a", "an", "and", "de", "关于", "之"];
+    let name = name.to_lowercase();
     let mut text = EMPTY.replace_all(text, " ").split_whitespace().collect::<Vec<_>>().join(" ");
     loop {
         let before = text.len();
@@ -291,7 +293,7 @@ fn tidy(text: &str) -> String {
                 && text.is_char_boundary(word.len())
             {
                 text = text[word.len()..].to_owned();
-            } else if latin && lower.ends_with(&format!(" {word}")) {
+            } else if latin && lower.ends_with(&format!(" {word}")) && !name.ends_with(&format!(" {word}")) {
                 text.truncate(text.len().saturating_sub(word.len()));
             }
         }

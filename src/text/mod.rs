@@ -9,6 +9,7 @@ pub mod facets;
 pub mod fold;
 pub mod generic;
 pub mod lang;
+pub mod negation;
 pub mod parts;
 pub mod pointing;
 pub mod quantities;

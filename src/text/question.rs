@@ -102,6 +102,10 @@ impl Question {
         }
         let asked = dimensions::asked(&folded);
         let wants = if asked.is_some() && wants == Wants::Other { Wants::Amount } else { wants };
+        // "Does it last", "does it hold" ask for it as its noun does.
+        if let Some(asked) = asked {
+            content.retain(|word| !asked.words().any(|known| known.strip_suffix('s') == Some(&word.text)));
+        }
         let dimension = asked.or_else(|| content.iter().find_map(|word| dimensions::named(&word.text)));
         if let Some(dimension) = dimension
             && !content.iter().any(|word| dimension.words().any(|known| known == word.text))
@@ -181,7 +185,7 @@ static MACHINERY: LazyLock<Option<Regex>> = LazyLock::new(|| {
         | \b(what|how)\ about\b | \bi\ need\b | \bin\ general\b | \brespectively\b
         | \bwhich\ ones?\b | \b(the|these|those)\ (two|three|four|five)\b
         | \bcompar(e|es|ed|ing|ison)\b | \b(the\ )?differences?\ (between|of|in)\b | \bhow\ do(es)?\b | \bdiffers?\b
-        | \b(according\ to|based\ on|summari[sz]e|a\ summary\ of)\b | \b(each|every|both|all)\b | \b(mean|means|stand\ for)\s*[?？]?\s*$
+        | \b(according\ to|based\ on|summari[sz]e|a\ summary\ of)\b | \b(each|every|both|all)\b | \b(mean|means|stand\ for|lasts?)\s*[?？]?\s*$
         | 根据|依据|总结|概述|简述|描述|列举|列出|各自|每[个款种]|所有
         | [更最](安静|便宜|昂贵|[重轻沉吵响大小高低长短快慢贵多少早晚好强弱宽深热冷])
         | 比较一?下?|对比一?下?|有什么区别|有什么不同|的?区别
@@ -192,6 +196,9 @@ static MACHINERY: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 static NAMED_CODE: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern(r"\b(?P<name>[A-Za-z]{4,})-(?P<code>[A-Za-z]{1,3}[0-9]+[A-Za-z]?)\b"));
+
+static MADE_OF: LazyLock<Option<Regex>> =
+    LazyLock::new(|| pattern(r"(?i)\b(?:made|makes?|consists?|composed) (?:up |out )?(?:of|from)\b"));
 
 static BATTERY_LIFE: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern(r"(?i)\b(?P<battery>batter(?:y|ies)) li(?:fe|ves)\b"));
@@ -216,14 +223,12 @@ fn content(text: &str) -> Vec<Content> {
     let capitals = latin.iter().filter(|word| word.starts_with(char::is_uppercase)).count();
     let capitals_tell = capitals * 4 <= latin.len() * 3 || latin.len() <= 3;
     let mut found: Vec<Content> = Vec::new();
-    // "Aurora-X1" says a name and a code; the life of a battery is how long it runs.
-    let stripped = [(&NAMED_CODE, "$name $code"), (&BATTERY_LIFE, "$battery runtime")].into_iter().fold(
-        stripped,
-        |text, (pattern, spelled)| match pattern.as_ref() {
-            Some(pattern) => pattern.replace_all(&text, spelled).into_owned(),
-            None => text,
-        },
-    );
+    // "Aurora-X1" says a name and a code; the life of a battery is how long it runs, what a thing is made of its material.
+    let spelled = [(&NAMED_CODE, "$name $code"), (&BATTERY_LIFE, "$battery runtime"), (&MADE_OF, "material")];
+    let stripped = spelled.into_iter().fold(stripped, |text, (pattern, spelled)| match pattern.as_ref() {
+        Some(pattern) => pattern.replace_all(&text, spelled).into_owned(),
+        None => text,
+    });
     for word in words(&stripped) {
         let folded = fold(word.text);
         if is_stop(&folded)
@@ -343,9 +348,18 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles() {
-        for pattern in
-            [&NAMED_CODE, &BATTERY_LIFE, &MACHINERY, &COMPARE, &ALL, &WHOLE, &OF_IT, &OPENS_FOLLOW_UP, &PRONOUN]
-        {
+        for pattern in [
+            &NAMED_CODE,
+            &MADE_OF,
+            &BATTERY_LIFE,
+            &MACHINERY,
+            &COMPARE,
+            &ALL,
+            &WHOLE,
+            &OF_IT,
+            &OPENS_FOLLOW_UP,
+            &PRONOUN,
+        ] {
             assert!(pattern.is_some());
         }
     }
@@ -360,6 +374,9 @@ mod tests {
         assert_eq!(content_of("How much does the Aurora X1 weigh?"), ["aurora", "x1", "weigh"]);
         assert_eq!(content_of("How early are visitors registered?"), ["visitors", "registered"]);
         assert_eq!(content_of("How strong is the suction?"), ["suction"]);
+        assert_eq!(content_of("How long does the battery last?"), ["battery", "runtime"]);
+        assert_eq!(content_of("How long does the pass last?"), ["pass"]);
+        assert_eq!(content_of("What is the handle made of?"), ["handle", "material"]);
         assert_eq!(content_of("保修期是多久？"), ["保修期"]);
         assert_eq!(content_of("请问晨星A5的滤芯多少钱？").first().map(String::as_str), Some("晨星"));
     }

@@ -99,8 +99,14 @@ impl Vocabulary {
     /// The share of terms that two texts have in common (Jaccard), leaving out those of `ignored`.
     #[must_use]
     pub fn likeness(&self, other: &Self, ignored: &HashSet<String>) -> f32 {
-        let own: HashSet<&String> = self.terms.iter().filter(|term| !ignored.contains(*term)).collect();
-        let theirs: HashSet<&String> = other.terms.iter().filter(|term| !ignored.contains(*term)).collect();
+        self.likeness_in(other, |term| !ignored.contains(term))
+    }
+
+    /// The same among the terms that count.
+    #[must_use]
+    pub fn likeness_in(&self, other: &Self, counts: impl Fn(&String) -> bool) -> f32 {
+        let own: HashSet<&String> = self.terms.iter().filter(|term| counts(term)).collect();
+        let theirs: HashSet<&String> = other.terms.iter().filter(|term| counts(term)).collect();
         let common = own.intersection(&theirs).count();
         let union = own.union(&theirs).count();
         #[expect(clippy::cast_precision_loss, reason = "a few hundred terms")]

@@ -1,6 +1,7 @@
 //! Asking and answering over real documents.
 
 mod answers;
+mod apart;
 mod cuts;
 mod kinds;
 mod languages;

@@ -7,8 +7,10 @@
 //! Edition in force: 2025
 //! Contradiction: the sources differ; give each with its source and say that they differ
 //! Per value: Aurora X1 [1][3] | Borealis Z9 [2]
-//! Not in the documents: how much does it weigh
 //! Chosen: Basic | Premium
+//! Part: how long is it [1]
+//! Edition in force: 2025
+//! Not in the documents: how much does it weigh
 //!
 //! [1] aurora.md (Page 2):
 //! Section: Warranty > Duration
@@ -22,17 +24,18 @@
 //! Question: How long is the warranty?
 //! ```
 //!
-//! Each guidance line, `(Page …)`, `Section`, `About`, `Table header` and the closing `Question` stand only where there
+//! Guidance behind a `Part` is that part's. Each guidance line, `(Page …)`, `Section`, `About`, `Table header` and the closing `Question` stand only where there
 //! is something to say. A line of a passage's text that could be taken for one of the format's own (spaces, then `[n]`
 //! or one of the passage keys) is written with one more space in front; reading takes it off again, so texts survive
 //! unchanged but for the white space around them.
 
-use super::{Evidence, Guidance, Passage, ValueGroup};
+use super::{Evidence, Guidance, Part, Passage, ValueGroup};
 
 const ASSUMPTION: &str = "Assumption: ";
 const EDITION: &str = "Edition in force: ";
 const CONTRADICTION: &str = "Contradiction: ";
 const PER_VALUE: &str = "Per value: ";
+const PART: &str = "Part: ";
 const UNANSWERED: &str = "Not in the documents: ";
 const CHOSEN: &str = "Chosen: ";
 const SECTION: &str = "Section: ";
@@ -72,6 +75,18 @@ pub struct ParsedEvidence {
 }
 
 impl ParsedEvidence {
+    /// What a part of the question is answered from; none where no passage answers it.
+    #[must_use]
+    pub fn of_part(&self, part: &Part) -> Option<Self> {
+        let is_own = |passage: &&ParsedPassage| part.markers.contains(&passage.marker);
+        let passages: Vec<ParsedPassage> = self.passages.iter().filter(is_own).cloned().collect();
+        (!passages.is_empty()).then(|| Self {
+            question: part.question.clone(),
+            guidance: part.guidance.clone(),
+            passages,
+        })
+    }
+
     /// The marker of the passage at this place.
     #[must_use]
     pub fn marker(&self, place: usize) -> u32 {
@@ -83,28 +98,7 @@ impl ParsedEvidence {
 #[must_use]
 pub fn render_evidence(evidence: &Evidence) -> String {
     let mut out = String::new();
-    let guidance = &evidence.guidance;
-    if let Some(assumption) = &guidance.assumption {
-        push_line(&mut out, ASSUMPTION, assumption);
-    }
-    if let Some(edition) = &guidance.edition {
-        push_line(&mut out, EDITION, edition);
-    }
-    if guidance.contradiction {
-        push_line(&mut out, CONTRADICTION, "the sources differ; give each with its source and say that they differ");
-    }
-    if !guidance.per_value.is_empty() {
-        let groups: Vec<String> = guidance.per_value.iter().map(group_text).collect();
-        push_line(&mut out, PER_VALUE, &groups.join(" | "));
-    }
-    for part in &guidance.unanswered {
-        push_line(&mut out, UNANSWERED, part);
-    }
-    for group in &guidance.chosen {
-        // As in values: the separator is kept out.
-        let values: Vec<String> = group.iter().map(|value| value.replace('|', "/")).collect();
-        push_line(&mut out, CHOSEN, &values.join(" | "));
-    }
+    push_guidance(&mut out, &evidence.guidance);
     for (index, passage) in evidence.passages.iter().enumerate() {
         if !out.is_empty() {
             out.push('\n');
@@ -117,6 +111,35 @@ pub fn render_evidence(evidence: &Evidence) -> String {
     }
     out.truncate(out.trim_end().len());
     out
+}
+
+fn push_guidance(out: &mut String, guidance: &Guidance) {
+    if let Some(assumption) = &guidance.assumption {
+        push_line(out, ASSUMPTION, assumption);
+    }
+    if let Some(edition) = &guidance.edition {
+        push_line(out, EDITION, edition);
+    }
+    if guidance.contradiction {
+        push_line(out, CONTRADICTION, "the sources differ; give each with its source and say that they differ");
+    }
+    if !guidance.per_value.is_empty() {
+        let groups: Vec<String> = guidance.per_value.iter().map(|group| marked(&group.value, &group.markers)).collect();
+        push_line(out, PER_VALUE, &groups.join(" | "));
+    }
+    for group in &guidance.chosen {
+        // As in values: the separator is kept out.
+        let values: Vec<String> = group.iter().map(|value| value.replace('|', "/")).collect();
+        push_line(out, CHOSEN, &values.join(" | "));
+    }
+    for part in &guidance.parts {
+        if part.markers.is_empty() {
+            push_line(out, UNANSWERED, &part.question);
+        } else {
+            push_line(out, PART, &marked(&part.question, &part.markers));
+            push_guidance(out, &part.guidance);
+        }
+    }
 }
 
 /// Reads what [`render_evidence`] wrote; `None` when the text holds no numbered passage.
@@ -194,13 +217,26 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn group_text(group: &ValueGroup) -> String {
-    let markers: String = group.markers.iter().map(|marker| format!("[{marker}]")).collect();
+fn marked(value: &str, markers: &[u32]) -> String {
+    let markers: String = markers.iter().map(|marker| format!("[{marker}]")).collect();
     // The separator is kept out of values, so that the line can be split again.
-    format!("{} {markers}", group.value.replace('|', "/")).trim_end().to_owned()
+    format!("{} {markers}", value.replace('|', "/")).trim_end().to_owned()
 }
 
 fn read_guidance(guidance: &mut Guidance, line: &str) {
+    if let Some(part) = line.strip_prefix(PART) {
+        let ValueGroup { value, markers } = read_group(part);
+        guidance.parts.push(Part { question: value, markers, guidance: Guidance::default() });
+        return;
+    }
+    if let Some(part) = line.strip_prefix(UNANSWERED) {
+        guidance.parts.push(Part { question: part.to_owned(), markers: Vec::new(), guidance: Guidance::default() });
+        return;
+    }
+    let guidance = match guidance.parts.last_mut() {
+        Some(part) => &mut part.guidance,
+        None => guidance,
+    };
     if let Some(assumption) = line.strip_prefix(ASSUMPTION) {
         guidance.assumption = Some(assumption.to_owned());
     } else if let Some(edition) = line.strip_prefix(EDITION) {
@@ -209,8 +245,6 @@ fn read_guidance(guidance: &mut Guidance, line: &str) {
         guidance.contradiction = true;
     } else if let Some(groups) = line.strip_prefix(PER_VALUE) {
         guidance.per_value = groups.split(" | ").map(read_group).collect();
-    } else if let Some(part) = line.strip_prefix(UNANSWERED) {
-        guidance.unanswered.push(part.to_owned());
     } else if let Some(group) = line.strip_prefix(CHOSEN) {
         guidance.chosen.push(group.split(" | ").map(str::to_owned).collect());
     }
@@ -278,8 +312,16 @@ mod tests {
                 ValueGroup { value: "Aurora X1".into(), markers: vec![1] },
                 ValueGroup { value: "北方 Z9".into(), markers: vec![2] },
             ],
-            unanswered: vec!["how much does it weigh".into()],
             chosen: vec![vec!["Basic".into(), "Premium".into()], vec!["2024".into()]],
+            parts: vec![
+                Part {
+                    question: "how much is it".into(),
+                    markers: vec![1, 2],
+                    guidance: Guidance { chosen: vec![vec!["Pro".into()]], ..Guidance::default() },
+                },
+                Part { question: "how much does it weigh".into(), markers: Vec::new(), guidance: Guidance::default() },
+                Part { question: "who made it".into(), markers: vec![2], guidance: Guidance::default() },
+            ],
         };
         let evidence = Evidence {
             passages: vec![first.clone(), second.clone()],

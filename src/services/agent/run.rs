@@ -327,6 +327,7 @@ mod tests {
             missing_slots: vec!["year".into()],
             original_question: "hi".into(),
             rewrite_count: 0,
+            parts: Vec::new(),
         })
     }
 

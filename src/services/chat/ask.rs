@@ -71,8 +71,9 @@ pub(super) fn pending(question: Question, ground: Ground, now: Millis, expires_a
     NewPending { id, root, round, fingerprint, record, expires_at }
 }
 
-/// Cuts a record to its bound: first the long texts, then the documents of the options that name most of them. The
-/// facet and its value stay, so that an option whose documents were cut still narrows the search.
+/// Cuts a record to its bound: first the long texts, then the documents of the options that name most of them, last the
+/// question and its parts, the longest first. The facet and its value stay, so that an option whose documents were cut
+/// still narrows the search.
 fn fit(mut record: Record) -> Record {
     let question = &mut record.question.original_question;
     *question = cut(question, MAX_QUESTION).to_owned();
@@ -90,12 +91,11 @@ fn fit(mut record: Record) -> Record {
         } else if let Some(option) = options.iter_mut().find(|option| !option.aliases.is_empty()) {
             option.aliases.clear();
         } else {
-            let question = &mut record.question.original_question;
-            let half = question.chars().count() / 2;
-            if half == 0 {
-                break;
-            }
-            *question = cut(question, half).to_owned();
+            let question = &mut record.question;
+            let parts = question.parts.iter_mut().map(|part| &mut part.question);
+            let longest = parts.chain([&mut question.original_question]).max_by_key(|text| text.chars().count());
+            let Some(text) = longest.filter(|text| text.chars().count() > 1) else { break };
+            *text = cut(text, text.chars().count() / 2).to_owned();
         }
     }
     record
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::domain::{
         evidence::Route,
-        hitl::{Choice, Facet, OptionFilter},
+        hitl::{Choice, Facet, OptionFilter, Part},
         id::DocumentId,
     };
 
@@ -134,6 +134,7 @@ mod tests {
             missing_slots: vec![],
             original_question: "How long is the warranty?".into(),
             rewrite_count: 0,
+            parts: Vec::new(),
         }
     }
 
@@ -146,6 +147,12 @@ mod tests {
         let asked = pending(question(8, 64), ground(None), Millis(1), Millis(2));
         assert!(size(&asked.record) <= MAX_RECORD);
         assert!(asked.record.question.options.iter().all(|option| !option.filter.documents.is_empty()));
+        let mut of_parts = question(8, 64);
+        of_parts.parts =
+            (0..4).map(|n| Part { question: "问".repeat(800), options: vec![format!("{n:08x}"); 8] }).collect();
+        let asked = pending(of_parts, ground(None), Millis(1), Millis(2));
+        assert!(size(&asked.record) <= MAX_RECORD);
+        assert!(asked.record.question.parts.iter().all(|part| !part.question.is_empty() && part.options.len() == 8));
         let small = pending(question(2, 1), ground(None), Millis(1), Millis(2));
         assert_eq!(small.record.question, question(2, 0).with_documents_of(&small.record.question));
     }

@@ -141,6 +141,14 @@ impl DocumentStore for TapedDocuments {
         through("documents.hydrate", &(access, ids), self.0.hydrate(access, ids)).await
     }
 
+    async fn successors(
+        &self,
+        access: &Access,
+        ids: &[DocumentId],
+    ) -> Result<Vec<(DocumentId, DocumentId)>, StoreError> {
+        through("documents.successors", &(access, ids), self.0.successors(access, ids)).await
+    }
+
     async fn children(&self, access: &Access, parent: ChunkId) -> Result<Vec<Placed>, StoreError> {
         through("documents.children", &(access, parent), self.0.children(access, parent)).await
     }

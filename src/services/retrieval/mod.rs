@@ -7,6 +7,7 @@
 mod facets;
 mod grade;
 pub mod merge;
+mod outcome;
 mod parts;
 mod plan;
 mod rerank;
@@ -43,7 +44,7 @@ use resolve::Resolved;
 use search::Search;
 use step::Work;
 
-pub use step::JudgedLeaf;
+pub use outcome::JudgedLeaf;
 
 /// Numbers of retrieval that an operator may change.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,6 +125,16 @@ pub struct Found {
     pub trace: RagTrace,
 }
 
+/// The trace of a question that is searched for first.
+fn begun(question: &str) -> RagTrace {
+    RagTrace {
+        tool_used: true,
+        query: Some(question.to_owned()),
+        retrieval_stage: Some("initial".into()),
+        ..RagTrace::default()
+    }
+}
+
 impl Retrieval {
     /// Finds evidence for a question, or what to ask back.
     ///
@@ -132,12 +143,7 @@ impl Retrieval {
     /// Failing models are no error: built-in rules step in and the trace says so.
     pub async fn search(&self, ask: &Ask<'_>) -> Result<Found, TurnError> {
         let resolved = Resolved::new(ask);
-        let mut trace = RagTrace {
-            tool_used: true,
-            query: Some(ask.question.to_owned()),
-            retrieval_stage: Some("initial".into()),
-            ..RagTrace::default()
-        };
+        let mut trace = begun(ask.question);
         let plan = plan(ask.question, &resolved.question, self.fast.as_ref()).await;
         trace.complexity = Some(plan.complexity().to_owned());
         trace.complexity_reason = Some(plan.reason);
@@ -146,6 +152,9 @@ impl Retrieval {
         }
         let work = Work::new(ask, &resolved, &[], Filter::default());
         let outcome = self.work(&work, &mut trace).await?;
+        if let Some(found) = self.search_joined(ask, &outcome, &trace).await? {
+            return Ok(found);
+        }
         Ok(outcome.into_found(trace))
     }
 

@@ -1,25 +1,32 @@
 //! The resume of an answered question: no plan, no agent; the original question, narrowed by all answers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::future::join_all;
 
 use crate::{
     domain::{
         error::TurnError,
-        evidence::{Evidence, Finding, Route},
-        hitl::{Answer, Facet, Record},
+        evidence::{Evidence, Finding, Relevance},
+        hitl::{Answer, Facet, OptionFilter, Part, Record},
         id::DocumentId,
         index::Filter,
+        knowledge::Access,
         trace::RagTrace,
     },
-    text::{lang::of_reply, question::Question},
+    text::{
+        lang::{Lang, of_reply},
+        question::Question,
+    },
 };
 
 use super::{
     Ask, Found, Retrieval,
-    grade::choices::MOST,
+    grade::choices::{MOST, fingerprint, option_id, plainer},
+    outcome::Outcome,
+    parts::join,
     resolve::Resolved,
-    route::status,
-    step::{Outcome, Work},
+    step::Work,
 };
 
 impl Retrieval {
@@ -36,17 +43,18 @@ impl Retrieval {
         ask: &Ask<'_>,
         asked: &[String],
     ) -> Result<Found, TurnError> {
-        let resolved = resolved(record);
-        let filter = filter(&record.answers);
-        let may_ask = ask.may_ask && round < self.config.max_rounds && !ruled_all_out(&record.answers);
-        let last = record.answers.last();
+        let answers = self.found_again(&record.answers, ask.access).await?;
+        let last = answers.last();
+        let may_ask = ask.may_ask && round < self.config.max_rounds && !ruled_all_out(&answers);
         // "hmm" is no part of the question.
-        let question = record.question.original_question.as_str();
-        let message = if last.is_some_and(Answer::says_nothing) { question } else { ask.message };
-        let narrowed = Ask { question, message, may_ask, ..*ask };
+        let original = record.question.original_question.as_str();
+        let message = if last.is_some_and(Answer::says_nothing) { original } else { ask.message };
+        let labels = record.question.options.iter().map(|option| option.label.as_str());
+        let lang = of_reply(ask.message, labels, original);
+        let ask = Ask { question: original, message, may_ask, ..*ask };
         let mut trace = RagTrace {
             tool_used: false,
-            query: Some(record.question.original_question.clone()),
+            query: Some(original.to_owned()),
             retrieval_stage: Some("resume".into()),
             hitl_resumed: true,
             hitl_answer: last.map(|answer| answer.text.clone()),
@@ -55,50 +63,159 @@ impl Retrieval {
             hitl_resume_from_route: Some(record.question.route),
             ..RagTrace::default()
         };
-        let labels = record.question.options.iter().map(|option| option.label.as_str());
-        let work = Work {
-            rewrites: record.question.rewrite_count,
-            lang: of_reply(ask.message, labels, &record.question.original_question),
-            asked,
-            ..Work::new(&narrowed, &resolved, &record.answers, filter)
-        };
-        let mut outcome = if is_exhausted(record) {
+        let on = Resumption { record, answers: &answers, ask: &ask, lang, asked };
+        let outcome = if is_exhausted(record) {
             Outcome { reason: "nothing that the documents tell apart is meant".into(), ..Outcome::nothing() }
+        } else if record.question.parts.len() > 1 {
+            self.resume_parts(&on, &mut trace).await?
         } else {
-            self.work(&work, &mut trace).await?
+            self.resume_one(&on, original, &answers, false, &mut trace).await?
         };
         trace.hitl_targeted_retrieved_chunks = Some(outcome.retrieved.clone());
+        Ok(outcome.into_found(trace))
+    }
+
+    /// Goes on with `question`, the whole or a part of it, and what was answered about it.
+    async fn resume_one(
+        &self,
+        on: &Resumption<'_>,
+        question: &str,
+        answers: &[Answer],
+        is_part: bool,
+        trace: &mut RagTrace,
+    ) -> Result<Outcome, TurnError> {
+        let resolved = resolved(question, answers);
+        let ask = Ask { question, ..*on.ask };
+        let work = Work {
+            rewrites: on.record.question.rewrite_count,
+            lang: on.lang,
+            asked: on.asked,
+            is_part,
+            ..Work::new(&ask, &resolved, answers, filter(answers))
+        };
+        let mut outcome = self.work(&work, trace).await?;
         // None of those: what would be asked about again is not what is meant either.
-        if ruled_all_out(&record.answers)
+        if ruled_all_out(answers)
             && let Finding::Answer(evidence) = &outcome.finding
             && evidence.guidance.assumption.is_some()
         {
-            outcome = Outcome { confidence: outcome.confidence, reason: outcome.reason, ..Outcome::nothing() };
+            outcome = Outcome {
+                confidence: outcome.confidence,
+                reason: outcome.reason,
+                question: outcome.question,
+                ..Outcome::nothing()
+            };
         }
         // The user pointed at the very thing: what little is there about it is the best-supported answer.
         if outcome.finding == Finding::NoKnowledge
-            && chose_something(&record.answers)
+            && chose_something(answers)
             && !outcome.retrieved.is_empty()
             && outcome.confidence > 0.0
-            && outcome.relevance != crate::domain::evidence::Relevance::None
+            && outcome.relevance != Relevance::None
         {
-            outcome.route = Route::Answer;
-            outcome.status = status(Route::Answer, outcome.answerability);
-            outcome.finding = Finding::Answer(Evidence {
-                passages: outcome.retrieved.clone(),
-                question: resolved.text.clone(),
-                ..Evidence::default()
-            });
+            let (passages, question) = (outcome.retrieved.clone(), resolved.text);
+            outcome.answer(Some(Evidence { passages, question, ..Evidence::default() }));
         }
-        Ok(outcome.into_found(trace))
+        Ok(outcome)
+    }
+
+    /// Goes on with each part of a question by itself, as it was planned, and puts them together again.
+    async fn resume_parts(&self, on: &Resumption<'_>, trace: &mut RagTrace) -> Result<Outcome, TurnError> {
+        let parts = &on.record.question.parts;
+        let begun = trace.clone();
+        let runs = parts.iter().map(|part| {
+            let mut trace = begun.clone();
+            async move {
+                let answers = about(part, parts, on.answers);
+                let outcome = self.resume_one(on, &part.question, &answers, true, &mut trace).await?;
+                Ok::<_, TurnError>((outcome, trace))
+            }
+        });
+        let (mut outcomes, mut traces) = (Vec::new(), Vec::new());
+        for run in join_all(runs).await {
+            let (outcome, trace) = run?;
+            outcomes.push(outcome);
+            traces.push(trace);
+        }
+        // What the search did is told of the first part, what was searched for and what failed of all.
+        let searched: Vec<String> = traces.iter().filter_map(|of_part| of_part.search_query.clone()).collect();
+        let degraded = traces.iter().any(|of_part| of_part.degraded);
+        if let Some(first) = traces.into_iter().next() {
+            *trace = RagTrace { search_query: Some(searched.join("\n")), degraded, ..first };
+        }
+        let question = on.record.question.original_question.as_str();
+        let unasked = join(question, outcomes.clone(), false);
+        let mut joined = join(question, outcomes, on.ask.may_ask);
+        if let Finding::Ask(asked) = &mut joined.finding {
+            for (part, before) in asked.parts.iter_mut().zip(parts) {
+                part.options.extend(before.options.iter().cloned());
+            }
+            if on.answers.last().is_some_and(Answer::says_nothing) {
+                plainer(asked, on.lang);
+            }
+            if on.asked.contains(&fingerprint(asked)) {
+                return Ok(unasked);
+            }
+        }
+        Ok(joined)
     }
 }
 
+/// What a question goes on from.
+struct Resumption<'a> {
+    record: &'a Record,
+    /// The record's, over the documents as they are now.
+    answers: &'a [Answer],
+    ask: &'a Ask<'a>,
+    lang: Lang,
+    asked: &'a [String],
+}
+
+/// What was answered about a part of a question: of chosen options its own, and whatever chooses none.
+fn about(part: &Part, parts: &[Part], answers: &[Answer]) -> Vec<Answer> {
+    let is_own = |filter: &OptionFilter| {
+        let id = option_id(filter.facet, &filter.value);
+        part.options.contains(&id) || !parts.iter().any(|other| other.options.contains(&id))
+    };
+    let own = |answer: &Answer| -> Option<Answer> {
+        if answer.filters.is_empty() {
+            return Some(answer.clone());
+        }
+        let filters: Vec<OptionFilter> = answer.filters.iter().filter(|filter| is_own(filter)).cloned().collect();
+        let words = filters.iter().map(|filter| filter.value.as_str()).collect::<Vec<_>>().join(" ");
+        (!filters.is_empty()).then(|| Answer { filters, words, ..answer.clone() })
+    };
+    answers.iter().filter_map(own).collect()
+}
+
+impl Retrieval {
+    /// The answers, with the documents that were uploaded anew in place of those that were deleted since.
+    async fn found_again(&self, answers: &[Answer], access: &Access) -> Result<Vec<Answer>, TurnError> {
+        let mut answers = answers.to_vec();
+        let mut chosen: Vec<DocumentId> = documents(&mut answers).map(|document| *document).collect();
+        chosen.sort_unstable();
+        chosen.dedup();
+        if !chosen.is_empty() {
+            let present: BTreeMap<DocumentId, DocumentId> =
+                self.documents.successors(access, &chosen).await?.into_iter().collect();
+            for document in documents(&mut answers) {
+                *document = present.get(document).copied().unwrap_or(*document);
+            }
+        }
+        Ok(answers)
+    }
+}
+
+/// All documents that answers chose or ruled out.
+fn documents(answers: &mut [Answer]) -> impl Iterator<Item = &mut DocumentId> {
+    answers.iter_mut().flat_map(|answer| {
+        answer.filters.iter_mut().flat_map(|filter| &mut filter.documents).chain(&mut answer.except_documents)
+    })
+}
+
 /// The question with the words of its answers. Prompts of askback are no search text.
-fn resolved(record: &Record) -> Resolved {
-    let original = &record.question.original_question;
-    let words: Vec<String> = record
-        .answers
+fn resolved(original: &str, answers: &[Answer]) -> Resolved {
+    let words: Vec<String> = answers
         .iter()
         .flat_map(|answer| {
             if answer.filters.is_empty() {
@@ -109,7 +226,7 @@ fn resolved(record: &Record) -> Resolved {
         })
         .filter(|words| !words.trim().is_empty())
         .collect();
-    let search_text = if words.is_empty() { original.clone() } else { format!("{original}\n{}", words.join("\n")) };
+    let search_text = if words.is_empty() { original.to_owned() } else { format!("{original}\n{}", words.join("\n")) };
     let mut question = Question::read(original);
     for words in &words {
         question = question.following(&Question::read(words));
@@ -119,7 +236,7 @@ fn resolved(record: &Record) -> Resolved {
         word.is_borrowed = false;
     }
     question.is_follow_up = false;
-    Resolved { text: original.clone(), search_text, question, leans_on: Vec::new() }
+    Resolved { text: original.to_owned(), search_text, question, leans_on: Vec::new() }
 }
 
 /// Documents that every answered round allows; several choices of one round are alternatives.
@@ -164,10 +281,7 @@ fn chose_something(answers: &[Answer]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{
-        hitl::{OptionFilter, Question as Asked},
-        id::VersionId,
-    };
+    use crate::domain::{evidence::Route, hitl::Question as Asked, id::VersionId};
 
     fn document(name: &str) -> DocumentId {
         DocumentId::derived(VersionId::from_uuid(uuid::Uuid::nil()), name)
@@ -200,6 +314,7 @@ mod tests {
                 missing_slots: Vec::new(),
                 original_question: "How long is the warranty?".into(),
                 rewrite_count: 0,
+                parts: Vec::new(),
             },
             answers,
             asked: Vec::new(),
@@ -219,6 +334,29 @@ mod tests {
     }
 
     #[test]
+    fn what_was_chosen_is_about_its_own_part() {
+        let part = |labels: &[&str]| Part {
+            question: "How long?".into(),
+            options: labels.iter().map(|label| option_id(Facet::Subject, label)).collect(),
+        };
+        let parts = [part(&["Aurora", "Borealis"]), part(&["Plus", "Aurora"]), part(&[])];
+        let of = |at: usize, answers: &[Answer]| -> Vec<Vec<String>> {
+            let values = |answer: Answer| answer.filters.into_iter().map(|filter| filter.value).collect();
+            about(&parts[at], &parts, answers).into_iter().map(values).collect()
+        };
+        let chosen = answer("Borealis and Plus", &[("Borealis", &["b"]), ("Plus", &["p"])]);
+        assert_eq!(of(0, std::slice::from_ref(&chosen)), [["Borealis"]]);
+        assert_eq!(about(&parts[1], &parts, &[chosen.clone()])[0].words, "Plus");
+        assert_eq!(of(2, &[chosen]), Vec::<Vec<String>>::new());
+        let both = answer("Aurora", &[("Aurora", &["a"])]);
+        assert_eq!(
+            (of(0, std::slice::from_ref(&both)), of(1, &[both])),
+            (vec![vec!["Aurora".into()]], vec![vec!["Aurora".into()]])
+        );
+        assert_eq!(of(1, &[answer("in 2020", &[])]), [Vec::<String>::new()], "what chooses nothing is about all");
+    }
+
+    #[test]
     fn none_of_all_that_there_is_leaves_nothing_to_search_for() {
         let none = |words: &str| Answer { none: true, ..answer(words, &[]) };
         assert!(is_exhausted(&record(vec![none("")])));
@@ -229,7 +367,8 @@ mod tests {
 
     #[test]
     fn the_search_text_is_question_and_answers_never_the_prompt() {
-        let resolved = resolved(&record(vec![answer("the second one", &[("Borealis Z9", &["b"])])]));
+        let answered = answer("the second one", &[("Borealis Z9", &["b"])]);
+        let resolved = resolved("How long is the warranty?", &[answered]);
         assert_eq!(resolved.search_text, "How long is the warranty?\nBorealis Z9");
     }
 }

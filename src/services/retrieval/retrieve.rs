@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use crate::domain::{
     error::TurnError,
     evidence::Passage,
-    id::{ChunkId, DocumentId},
+    id::ChunkId,
     index::{Filter, TermStats},
     knowledge::{Access, Level, Placed},
     trace::RagTrace,
@@ -22,8 +22,13 @@ use super::{
 const WIDE: usize = 200;
 /// Most documents in the pool.
 const DOCUMENTS: usize = 12;
-/// Most leaves of one document in the pool.
+/// Leaves of one document in the pool; more where few documents were found.
 const LEAVES: usize = 3;
+/// Most leaves of one document in the pool.
+const MOST_LEAVES: usize = 12;
+/// What a leaf beyond [`LEAVES`] has to score beside the best one of its document: only what is about as near to the
+/// question can be one more thing that is meant.
+const AS_NEAR: f32 = 0.5;
 /// Candidates per passage of the answer, at least.
 const MULTIPLIER: usize = 3;
 
@@ -129,23 +134,22 @@ impl Retrieval {
     }
 }
 
-/// The best leaves of each of the best documents, so that one long manual does not hide the other.
+/// The best leaves of each of the best documents, so that one long manual does not hide the other; the fewer documents,
+/// the more of each.
 fn pool(hits: &[Scored]) -> Vec<ChunkId> {
-    let mut taken: Vec<(DocumentId, usize)> = Vec::new();
+    let mut taken: Vec<(&Scored, usize)> = Vec::new();
+    for hit in hits {
+        if taken.len() < DOCUMENTS && !taken.iter().any(|(best, _)| best.document == hit.document) {
+            taken.push((hit, 0));
+        }
+    }
+    let most = (DOCUMENTS * LEAVES / taken.len().max(1)).clamp(LEAVES, MOST_LEAVES);
     let mut chunks = Vec::new();
     for hit in hits {
-        let is_full = taken.len() >= DOCUMENTS;
-        match taken.iter_mut().find(|(document, _)| *document == hit.document) {
-            Some((_, count)) if *count >= LEAVES => {}
-            Some((_, count)) => {
-                *count += 1;
-                chunks.push(hit.chunk);
-            }
-            None if !is_full => {
-                taken.push((hit.document, 1));
-                chunks.push(hit.chunk);
-            }
-            None => {}
+        let Some((best, count)) = taken.iter_mut().find(|(best, _)| best.document == hit.document) else { continue };
+        if *count < LEAVES || *count < most && hit.score >= AS_NEAR * best.score {
+            *count += 1;
+            chunks.push(hit.chunk);
         }
     }
     chunks

@@ -8,10 +8,7 @@ use std::{
 use crate::{
     domain::{
         error::TurnError,
-        evidence::{
-            Ambiguity, Answerability, Evidence, Finding, Guidance, Passage, Relevance, RetrievalStatus, Route,
-            ValueGroup,
-        },
+        evidence::{Answerability, Evidence, Finding, Guidance, Passage, Route, ValueGroup},
         hitl::{Answer, Facet},
         id::DocumentId,
         index::Filter,
@@ -24,7 +21,7 @@ use crate::{
 };
 
 use super::{
-    Ask, Found, Retrieval,
+    Ask, Retrieval,
     grade::{
         builtin::{self, Case, Judged, OpenQuestion},
         choices::{Slot, fingerprint, plainer, question as make_question},
@@ -35,10 +32,11 @@ use super::{
         support::best_of_documents,
         weights,
     },
+    outcome::{JudgedLeaf, Outcome},
     resolve::Resolved,
     retrieve::Retrieved,
     rewrite::rewrite,
-    route::{Facts, route, status},
+    route::{Facts, route},
 };
 
 /// A question to be worked on.
@@ -68,80 +66,6 @@ impl<'a> Work<'a> {
             lang => lang,
         };
         Self { ask, resolved, answers, filter, is_part: false, lang, group: None, rewrites: 0, asked: &[] }
-    }
-}
-
-/// What a question came to.
-pub(crate) struct Outcome {
-    pub finding: Finding,
-    pub route: Route,
-    pub status: RetrievalStatus,
-    pub relevance: Relevance,
-    pub answerability: Answerability,
-    pub ambiguity: Ambiguity,
-    pub confidence: f32,
-    pub reason: String,
-    pub grader: String,
-    /// What was found, for the trace; of an answer, its passages.
-    pub retrieved: Vec<Passage>,
-    /// How each leaf of the pool was judged; for measuring.
-    pub judged: Vec<JudgedLeaf>,
-}
-
-/// A leaf of the pool as the built-in grader saw it: the ground that its weights are fitted on.
-#[derive(Debug, Clone, PartialEq)]
-pub struct JudgedLeaf {
-    /// Its document.
-    pub document: DocumentId,
-    /// cover, focus, kind, missing, nameless, dense, lexical, spread, gap.
-    pub features: [f32; weights::COUNT],
-    /// Whether it is in another language than the question.
-    pub crosses: bool,
-    /// 0 … 1.
-    pub score: f32,
-}
-
-impl Outcome {
-    pub(crate) fn nothing() -> Self {
-        Self {
-            finding: Finding::NoKnowledge,
-            route: Route::NoKnowledge,
-            status: RetrievalStatus::NoKnowledge,
-            relevance: Relevance::None,
-            answerability: Answerability::None,
-            ambiguity: Ambiguity::None,
-            confidence: 0.0,
-            reason: String::new(),
-            grader: weights::VERSION.to_owned(),
-            retrieved: Vec::new(),
-            judged: Vec::new(),
-        }
-    }
-
-    /// Writes itself into a trace.
-    pub(crate) fn note(&self, trace: &mut RagTrace) {
-        trace.route = Some(self.route);
-        trace.retrieval_status = Some(self.status);
-        if trace.sub_traces.is_empty() {
-            trace.evidence_relevance = Some(self.relevance);
-            trace.evidence_answerability = Some(self.answerability);
-            trace.evidence_ambiguity = Some(self.ambiguity);
-            trace.evidence_confidence = Some(self.confidence);
-            trace.evidence_reason = Some(self.reason.clone());
-            trace.grader = Some(self.grader.clone());
-        }
-        trace.retrieved_chunks = Some(self.retrieved.clone());
-        if let Finding::Ask(question) = &self.finding {
-            trace.hitl_prompt = Some(question.prompt.clone());
-            trace.hitl_options = question.options.iter().map(|option| option.label.clone()).collect();
-            trace.missing_slots.clone_from(&question.missing_slots);
-        }
-    }
-
-    /// Ends a turn's retrieval.
-    pub(crate) fn into_found(self, mut trace: RagTrace) -> Found {
-        self.note(&mut trace);
-        Found { finding: self.finding, trace }
     }
 }
 
@@ -238,6 +162,8 @@ impl Retrieval {
             reason: judged.reason.clone(),
             grader,
             retrieved: found.passages.clone(),
+            question: work.resolved.text.clone(),
+            lacks: judged.lacks.clone(),
             judged: judged
                 .supports
                 .iter()
@@ -252,39 +178,40 @@ impl Retrieval {
                 .collect(),
             ..Outcome::nothing()
         };
-        let mut route = route;
-        if matches!(route, Route::Clarify | Route::ScopeSelect) {
-            let open = judged.open.take().unwrap_or_else(|| unspecific(work, &judged));
-            let mut question = open.question.clone();
-            question.rewrite_count = rewrites;
-            // Whoever has not understood is asked in other words, once.
-            if work.answers.last().is_some_and(Answer::says_nothing) {
-                plainer(&mut question, work.lang);
+        if !matches!(route, Route::Clarify | Route::ScopeSelect) {
+            if route == Route::Answer {
+                outcome.answer(self.answer(work, &found, &judged));
             }
-            if work.ask.may_ask && !work.asked.contains(&fingerprint(&question)) {
-                outcome.route = question.route;
-                outcome.status = question.status();
-                outcome.finding = Finding::Ask(question);
-                return outcome;
-            }
+            return outcome;
+        }
+        let open = judged.open.take().unwrap_or_else(|| unspecific(work, &judged));
+        let mut question = open.question.clone();
+        question.rewrite_count = rewrites;
+        judged.guidance.assumption = open.assumption;
+        judged.dropped.extend(open.rules_out);
+        let is_answerable = judged.answerability != Answerability::None;
+        let unasked = if is_answerable { self.answer(work, &found, &judged) } else { None };
+        // Whoever has not understood is asked in other words, once.
+        if work.answers.last().is_some_and(Answer::says_nothing) && !work.is_part {
+            plainer(&mut question, work.lang);
+        }
+        if work.ask.may_ask && !work.asked.contains(&fingerprint(&question)) {
+            outcome.route = question.route;
+            outcome.status = question.status();
+            outcome.finding = Finding::Ask(question);
+            outcome.unasked = unasked;
+        } else {
             outcome.reason = format!("{}; not asked again", outcome.reason);
-            judged.guidance.assumption = open.assumption;
-            judged.dropped.extend(open.rules_out);
-            route = if judged.answerability == Answerability::None { Route::NoKnowledge } else { Route::Answer };
+            outcome.answer(unasked);
         }
-        if route != Route::Answer {
-            return outcome;
-        }
-        let (passages, guidance) = self.evidence(&found, &judged, work.answers);
-        if passages.is_empty() {
-            return outcome;
-        }
-        outcome.route = Route::Answer;
-        outcome.status = status(Route::Answer, judged.answerability);
-        outcome.retrieved.clone_from(&passages);
-        let question = with_answers(&work.resolved.text, work.answers);
-        outcome.finding = Finding::Answer(Evidence { passages, guidance, question, ..Evidence::default() });
         outcome
+    }
+
+    /// What the question is answered with; none where nothing is left to answer from.
+    fn answer(&self, work: &Work<'_>, found: &Retrieved, judged: &Judged) -> Option<Evidence> {
+        let (passages, guidance) = self.evidence(found, judged, work.answers);
+        let question = with_answers(&work.resolved.text, work.answers);
+        (!passages.is_empty()).then(|| Evidence { passages, guidance, question, ..Evidence::default() })
     }
 
     /// The passages of an answer: those that carry it first, none of what is ruled out, at most `top_k`.

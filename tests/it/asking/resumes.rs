@@ -27,10 +27,12 @@ on_both_engines! {
     an_answer_under_one_key_is_given_once,
     the_same_question_is_not_put_twice,
     a_question_from_the_parts_is_answered_as_a_whole,
+    each_part_goes_on_with_what_was_chosen_for_it,
     a_part_with_evidence_needs_no_question,
     what_may_not_be_read_any_more_is_not_told,
     what_was_deleted_is_not_found,
     what_was_replaced_is_read_anew,
+    what_was_deleted_and_uploaded_anew_is_found,
     a_stopped_answer_can_be_given_again,
     an_answer_that_dies_can_be_given_again,
     a_failed_answer_can_be_given_again_in_other_words,
@@ -135,6 +137,27 @@ async fn a_question_from_the_parts_is_answered_as_a_whole(test: &mut TestStore) 
     }
 }
 
+async fn each_part_goes_on_with_what_was_chosen_for_it(test: &mut TestStore) {
+    let plans = "# Care Plans\n\n| Plan | Price of a plan |\n|---|---|\n| Basic | 4 EUR |\n| Plus | 9 EUR |\n";
+    let [first, second] = MANUALS;
+    let harness = Harness::over_files(test, desk(), &[first, second, ("plans.md", plans)]).await;
+    let asked = harness.ask("How long is the warranty? And how much is the plan?").await.hitl.expect("both are open");
+    assert_eq!(asked.options, ["Aurora X1", "Borealis Z9", "Basic", "Plus"]);
+    let calls = harness.model.seen().len();
+    let answered = harness.ask("Borealis Z9 and Plus").await;
+    assert_eq!((answered.status, answered.hitl, harness.model.seen().len()), (RunStatus::Completed, None, calls + 1));
+    let chunks = answered.rag_trace.unwrap().retrieved_chunks.unwrap();
+    assert!(chunks.iter().all(|chunk| ["borealis-z9.md", "plans.md"].contains(&chunk.filename.as_str())));
+    for fact in ["36 months", "9 EUR"] {
+        assert!(chunks.iter().any(|chunk| chunk.text.contains(fact)), "{fact}");
+    }
+    let request = harness.model.seen().pop().unwrap();
+    let shown = request.messages.iter().map(|message| format!("{message:?}")).collect::<String>();
+    for part in ["Part: How long is the warranty (Borealis Z9) [1]", "Part: how much is the plan (Plus) ["] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+}
+
 async fn a_part_with_evidence_needs_no_question(test: &mut TestStore) {
     let harness = over_manuals(test).await;
     let result = harness.ask(&format!("How long is the warranty? And {}", CLEAR.to_lowercase())).await;
@@ -183,6 +206,22 @@ async fn what_was_replaced_is_read_anew(test: &mut TestStore) {
     let citation = &answered.citations[0];
     assert_eq!((citation.filename.as_str(), citation.version), ("borealis-z9.md", 2));
     assert!(citation.quote.contains("48 months"), "{}", citation.quote);
+}
+
+async fn what_was_deleted_and_uploaded_anew_is_found(test: &mut TestStore) {
+    let harness = in_two_collections(test).await;
+    let asked = ask_back(&harness).await;
+    let gone = harness.store.documents_named("borealis-z9.md", None).await.unwrap().remove(0);
+    harness.store.delete_document(gone.id, test.now()).await.unwrap();
+    let lasting = |months: &str| MANUALS[1].1.replace("36 months", months);
+    // Of two with its name the one that lies where it lay.
+    for (name, months) in [("elsewhere/borealis-z9.md", "99 months"), ("more/borealis-z9.md", "48 months")] {
+        harness.shelve(&[(name, &lasting(months))]).await;
+    }
+    let answered = harness.reply("", option(&asked, 2)).await.unwrap().finish().await.unwrap();
+    assert!(answered.citations[0].quote.contains("48 months"), "{}", answered.citations[0].quote);
+    let chunks = answered.rag_trace.unwrap().retrieved_chunks.unwrap();
+    assert!(chunks.iter().all(|chunk| !chunk.text.contains("99 months")));
 }
 
 /// Begins to answer with the second option, until something was said.

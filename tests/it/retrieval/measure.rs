@@ -117,6 +117,7 @@ async fn measured(folder: &Path, dump: &mut Option<std::fs::File>) -> String {
             let line = json!({
                 "set": name, "id": query.id, "lang": query.lang, "type": query.r#type, "expected": query.expected,
                 "kind": query.meta.get("unanswerable_kind"), "outcome": outcome, "reason": found.trace.evidence_reason,
+                "contradicts": matches!(&found.finding, Finding::Answer(evidence) if evidence.guidance.contradiction),
                 "text": query.text, "pointed": Question::read(&query.text).pointed_at.map(|pointed| pointed.noun), "prompt": found.trace.hitl_prompt, "options": found.trace.hitl_options, "leaves": leaves,
             });
             writeln!(dump, "{line}").unwrap();

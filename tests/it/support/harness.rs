@@ -160,6 +160,7 @@ pub fn question() -> Question {
         missing_slots: vec![],
         original_question: "How long is the warranty?".into(),
         rewrite_count: 0,
+        parts: Vec::new(),
     }
 }
 

@@ -172,11 +172,17 @@ impl Shelf {
 
     /// Answers a question with one of its options.
     pub async fn choose(&self, asked: &askback::domain::hitl::Question, choice: &Choice) -> Found {
+        self.choose_all(asked, &[choice]).await
+    }
+
+    /// Answers a question with several of its options.
+    pub async fn choose_all(&self, asked: &askback::domain::hitl::Question, choices: &[&Choice]) -> Found {
+        let words = choices.iter().map(|choice| choice.label.as_str()).collect::<Vec<_>>().join(" ");
         let answer = Answer {
-            text: choice.label.clone(),
-            filters: vec![choice.filter.clone()],
+            text: words.clone(),
+            filters: choices.iter().map(|choice| choice.filter.clone()).collect(),
             except_documents: Vec::new(),
-            words: choice.label.clone(),
+            words: words.clone(),
             none: false,
         };
         let record = Record {
@@ -190,7 +196,7 @@ impl Shelf {
         };
         let background = Background::default();
         let asked = [askback::services::retrieval::fingerprint(asked)];
-        self.retrieval.resume(&record, 1, &self.ask(&choice.label, &background), &asked).await.unwrap()
+        self.retrieval.resume(&record, 1, &self.ask(&words, &background), &asked).await.unwrap()
     }
 
     pub async fn close(self) {

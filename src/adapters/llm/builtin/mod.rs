@@ -4,7 +4,9 @@
 //! tool's result, or evidence in the same format in an instruction, makes it answer in the documents' own words.
 
 mod blocks;
+mod clauses;
 mod pick;
+mod quoting;
 mod speak;
 mod talk;
 mod terms;
@@ -22,10 +24,8 @@ use crate::domain::{
     model::{ChatModel, ModelRequest, ModelStream, Prompt, ToolCall},
 };
 use crate::text::{
-    cut, fold,
+    cut,
     lang::{Lang, detect},
-    parts::parts,
-    question::Question,
 };
 
 /// The tool that it calls.
@@ -53,22 +53,16 @@ impl Builtin {
     async fn answer(&self, evidence: &ParsedEvidence, asked: &str) -> String {
         let question = if evidence.question.trim().is_empty() { asked } else { evidence.question.as_str() };
         let lang = language(question, asked);
-        let parts = parts(question);
-        if parts.len() < 2 || fold(question) != fold(asked.trim()) || !evidence.guidance.per_value.is_empty() {
+        if evidence.guidance.parts.is_empty() {
             return self.answer_one(evidence, question, asked, lang).await;
         }
         let mut answers = Vec::new();
-        for (at, part) in parts.iter().enumerate() {
-            if evidence.guidance.unanswered.contains(part) {
-                answers.push(write::unanswered(part, lang));
-                continue;
-            }
-            let before = at.checked_sub(1).and_then(|before| parts.get(before));
-            let question = match before.filter(|_| Question::read(part).is_follow_up) {
-                Some(before) => format!("{part} ({before})"),
-                None => part.clone(),
+        for part in &evidence.guidance.parts {
+            let own = own(&part.question);
+            let answer = match evidence.of_part(part) {
+                Some(evidence) => self.answer_one(&evidence, &part.question, own, lang).await,
+                None => write::unanswered(own, lang),
             };
-            let answer = self.answer_one(evidence, &question, part, lang).await;
             if !answers.contains(&answer) {
                 answers.push(answer);
             }
@@ -133,11 +127,14 @@ fn behind<'t>(begun: &str, text: &'t str) -> &'t str {
     text.rfind(last).map_or("", |at| &text[at + last.len()..])
 }
 
-/// The language to answer in: that of what was typed, else the question's ("2" has none). What a question leans on, and
-/// what was answered to askback's own, stands in brackets behind it.
+/// A question without what it leans on, and what was answered to askback's own: that stands in brackets behind it.
+fn own(question: &str) -> &str {
+    question.split_once(" (").map_or(question, |(own, _)| own)
+}
+
+/// The language to answer in: that of what was typed, else the question's ("2" has none).
 fn language(question: &str, asked: &str) -> Lang {
-    let own = question.split_once(" (").map_or(question, |(own, _)| own);
-    [asked, own, question].into_iter().map(detect).find(|lang| *lang != Lang::Other).unwrap_or(Lang::En)
+    [asked, own(question), question].into_iter().map(detect).find(|lang| *lang != Lang::Other).unwrap_or(Lang::En)
 }
 
 fn search(messages: &[Prompt]) -> ToolCall {

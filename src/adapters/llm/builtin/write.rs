@@ -3,17 +3,17 @@
 use std::collections::HashSet;
 
 use super::{
-    blocks::{Kind, Unit, block_of, intro_of},
+    blocks::{Kind, block_of, intro_of},
     pick::Material,
-    wording::{begins_with_pronoun, capitalised, ended, facts, says, says_the_same},
+    wording::{begins_with_pronoun, capitalised, facts, says, says_the_same},
 };
 use crate::{
     domain::evidence::{ParsedEvidence, ParsedPassage},
     text::{
         fold,
-        lang::{Lang, detect},
+        lang::Lang,
+        negation::is_negated,
         question::{Content, Wants},
-        words::is_han,
     },
 };
 
@@ -80,14 +80,15 @@ pub(super) fn answer(evidence: &ParsedEvidence, material: &Material, lang: Lang)
         .map_or_else(|| no_knowledge(lang).to_owned(), |text| writer.led(&text))
 }
 
-struct Writer<'a> {
-    evidence: &'a ParsedEvidence,
-    material: &'a Material,
-    lang: Lang,
+/// An answer that is being written.
+pub(super) struct Writer<'a> {
+    pub(super) evidence: &'a ParsedEvidence,
+    pub(super) material: &'a Material,
+    pub(super) lang: Lang,
 }
 
 impl Writer<'_> {
-    const fn in_lang(&self, en: &'static str, zh: &'static str) -> &'static str {
+    pub(super) const fn in_lang(&self, en: &'static str, zh: &'static str) -> &'static str {
         match self.lang {
             Lang::Zh => zh,
             _ => en,
@@ -169,7 +170,7 @@ impl Writer<'_> {
     fn contradiction(&self) -> Option<String> {
         let ranked = self.material.ranked(|_| true);
         let best = ranked.first()?.1;
-        let mut said: Vec<HashSet<String>> = Vec::new();
+        let mut said: Vec<(HashSet<String>, bool)> = Vec::new();
         let mut files: Vec<&str> = Vec::new();
         let mut lines = Vec::new();
         for &(at, score) in &ranked {
@@ -178,11 +179,11 @@ impl Writer<'_> {
             if score < best * 0.5 || lines.len() == MAX_SOURCES || files.contains(&passage.filename.as_str()) {
                 continue;
             }
-            let keys = facts(&unit.text);
-            if said.contains(&keys) {
+            let facts = (facts(&unit.text), is_negated(&unit.text));
+            if said.contains(&facts) {
                 continue;
             }
-            said.push(keys);
+            said.push(facts);
             files.push(&passage.filename);
             lines.push(format!("- {}{}{}", passage.filename, self.in_lang(": ", "："), self.quoted(at)));
         }
@@ -210,14 +211,17 @@ impl Writer<'_> {
             return Some(self.whole_list(block));
         }
         let (best, score) = self.measured(&ranked).unwrap_or((best, score));
-        let mut chosen = vec![best];
+        let (mut chosen, left_out) = self.clauses(best);
         let (most, share) = match self.material.question.wants {
             Wants::Other | Wants::Reason | Wants::Procedure | Wants::List | Wants::YesNo => (3, NEARLY_AS_GOOD),
             _ => (2, AS_GOOD),
         };
-        for &(at, other) in ranked.iter().filter(|&&(at, _)| at != best) {
-            if chosen.len() == most || other < score * share {
+        for &(at, other) in ranked.iter().filter(|(at, _)| !left_out.contains(at)) {
+            if chosen.len() >= most || other < score * share {
                 break;
+            }
+            if chosen.contains(&at) {
+                continue;
             }
             let is_of_others = self.is_of_others(best, at);
             if !is_of_others
@@ -239,7 +243,8 @@ impl Writer<'_> {
                 "The documents do not say it directly. The closest passage: ",
                 "文档没有直接说明，最接近的内容是：",
             );
-            format!("{lead}{text}")
+            // What several documents say is a list.
+            if text.starts_with("- ") { format!("{}\n\n{text}", lead.trim_end()) } else { format!("{lead}{text}") }
         } else {
             text
         })
@@ -319,7 +324,9 @@ impl Writer<'_> {
         let said_in = |text: &str| -> Vec<usize> { block.clone().filter(|&at| says(text, &label(at))).collect() };
         let whole = Some(said_in(own)).filter(|rows| !rows.is_empty()).unwrap_or_else(|| said_in(&question.folded));
         let distinct: HashSet<String> = whole.iter().map(|&at| label(at)).collect();
-        if !whole.is_empty() && distinct.len() == whole.len() && whole.len() < block.len() {
+        // Who names every row means every row; a lone row that has a namesake is not singled out.
+        let is_choice = whole.len() < block.len() || whole.len() > 1;
+        if !whole.is_empty() && distinct.len() == whole.len() && is_choice {
             return whole;
         }
         if let Some(rows) = self.fullest_rows(block.clone()) {
@@ -375,87 +382,6 @@ impl Writer<'_> {
                 chosen.push(before);
             }
         }
-    }
-
-    /// Sentences in the order of their passages, the best one's first, each with its marker; a run in another language is
-    /// one quote.
-    fn told(&self, chosen: &[usize], best: usize) -> String {
-        let units = &self.material.units;
-        let first = units[best].passage;
-        let mut order: Vec<usize> = chosen.to_vec();
-        order.sort_by_key(|&at| (units[at].passage != first, at));
-        let mut runs: Vec<String> = Vec::new();
-        let mut at = 0;
-        while at < order.len() {
-            let passage = units[order[at]].passage;
-            let end = order[at..]
-                .iter()
-                .position(|&other| units[other].passage != passage)
-                .map_or(order.len(), |len| at + len);
-            let run = &order[at..end];
-            let is_foreign = run.iter().any(|&unit| self.is_foreign(&units[unit]));
-            let mut sentences: Vec<String> = run.iter().map(|&unit| ended(&units[unit].text)).collect();
-            if !is_foreign {
-                sentences = sentences
-                    .iter()
-                    .zip(run)
-                    .map(|(sentence, &unit)| self.marked(sentence, passage, &[unit]))
-                    .collect();
-            }
-            let separator = if sentences.iter().any(|text| text.chars().any(is_han)) { "" } else { " " };
-            let text = sentences.join(separator);
-            runs.push(if is_foreign { self.foreign(&text, passage, run) } else { text });
-            at = end;
-        }
-        runs.join(self.in_lang(" ", ""))
-    }
-
-    /// One piece with its marker.
-    fn quoted(&self, at: usize) -> String {
-        let unit = &self.material.units[at];
-        let text = ended(&unit.text);
-        if self.is_foreign(unit) {
-            self.foreign(&text, unit.passage, &[at])
-        } else {
-            self.marked(&text, unit.passage, &[at])
-        }
-    }
-
-    /// The markers of a quote of these pieces: of its passage, and of those in other documents that say the same.
-    fn markers(&self, passage: usize, pieces: &[usize]) -> String {
-        let units = &self.material.units;
-        let file = |passage: usize| self.evidence.passages.get(passage).map(|passage| passage.filename.as_str());
-        // One of several things compared is cited from its own document.
-        let is_alone = pieces.len() == 1 && self.evidence.guidance.per_value.is_empty();
-        let mut files = vec![file(passage)];
-        let mut markers = format!("[{}]", self.evidence.marker(passage));
-        for (at, unit) in units.iter().enumerate() {
-            let is_same = |&piece: &usize| piece != at && units[piece].text == unit.text;
-            if !files.contains(&file(unit.passage)) && is_alone && pieces.iter().all(is_same) {
-                files.push(file(unit.passage));
-                markers.push_str(&format!("[{}]", self.evidence.marker(unit.passage)));
-            }
-        }
-        markers
-    }
-
-    /// `text` and its source; Chinese takes no space between.
-    fn marked(&self, text: &str, passage: usize, pieces: &[usize]) -> String {
-        let space = if text.ends_with(|c: char| "。！？”」）".contains(c)) { "" } else { " " };
-        format!("{text}{space}{}", self.markers(passage, pieces))
-    }
-
-    /// A quote in another language, behind a lead-in in the user's.
-    fn foreign(&self, text: &str, passage: usize, pieces: &[usize]) -> String {
-        let name = self.evidence.passages.get(passage).map_or("", |passage| passage.filename.as_str());
-        match self.lang {
-            Lang::Zh => format!("文档《{name}》的原文是：“{text}”{}", self.markers(passage, pieces)),
-            _ => format!("The document {name} says: “{text}” {}", self.markers(passage, pieces)),
-        }
-    }
-
-    fn is_foreign(&self, unit: &Unit) -> bool {
-        matches!((self.lang, detect(&unit.text)), (Lang::Zh, Lang::En) | (Lang::En, Lang::Zh))
     }
 
     /// The whole list or table, where one is asked for and it scores well beside the best sentence.

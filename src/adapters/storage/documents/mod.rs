@@ -170,6 +170,14 @@ impl DocumentStore for Storage {
         passages::hydrate(&mut self.glance().await?, access, ids).await
     }
 
+    async fn successors(
+        &self,
+        access: &Access,
+        ids: &[DocumentId],
+    ) -> Result<Vec<(DocumentId, DocumentId)>, StoreError> {
+        passages::successors(&mut self.read().await?, access, ids).await
+    }
+
     async fn children(&self, access: &Access, parent: ChunkId) -> Result<Vec<Placed>, StoreError> {
         passages::children(&mut self.glance().await?, access, parent).await
     }

@@ -76,6 +76,26 @@ pub(super) async fn hydrate(tx: &mut Tx, access: &Access, ids: &[ChunkId]) -> Re
     ids.iter().filter_map(|id| found.remove(id)).map(PlacedRow::placed).collect()
 }
 
+const SUCCESSORS: &str = "
+select gone.id, d.id from documents gone
+join documents d on d.collection_id = gone.collection_id and d.filename = gone.filename and d.deleted_at is null
+where gone.id in (select value from json_each($1)) and gone.deleted_at is not null
+  and d.collection_id in (select value from json_each($2)) order by gone.id";
+
+const SUCCESSORS_POSTGRES: &str = "
+select gone.id, d.id from documents gone
+join documents d on d.collection_id = gone.collection_id and d.filename = gone.filename and d.deleted_at is null
+where gone.id in (select jsonb_array_elements_text($1)) and gone.deleted_at is not null
+  and d.collection_id in (select jsonb_array_elements_text($2)) order by gone.id";
+
+pub(super) async fn successors(
+    tx: &mut Tx,
+    access: &Access,
+    ids: &[DocumentId],
+) -> Result<Vec<(DocumentId, DocumentId)>, StoreError> {
+    Sql::each(SUCCESSORS, SUCCESSORS_POSTGRES).json(ids).json(&access.collections).all(tx).await
+}
+
 #[derive(FromRow)]
 struct MarkRow {
     id: ChunkId,

@@ -49,6 +49,7 @@ fn record(original: &str, facet: Facet, labels: &[&str], slots: &[&str]) -> Reco
             missing_slots: slots.iter().map(|slot| (*slot).to_owned()).collect(),
             original_question: original.into(),
             rewrite_count: 0,
+            parts: Vec::new(),
         },
         answers: Vec::new(),
         asked: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::text::{question::Wants, vocabulary::Vocabulary};
+use crate::text::{negation::is_negated, question::Wants, vocabulary::Vocabulary};
 
 use super::{reading::Reading, support::Support};
 
@@ -48,15 +48,6 @@ impl Said {
             && self.numbers == other.numbers
             && self.words.likeness(&other.words, ignored) >= SAME
     }
-}
-
-/// "not", "不", "无法": turns a sentence round.
-fn is_negated(text: &str) -> bool {
-    let folded = crate::text::fold(text);
-    let english = folded
-        .split(|c: char| !(c.is_alphanumeric() || c == '\''))
-        .any(|word| matches!(word, "not" | "no" | "never" | "cannot" | "without" | "nor") || word.ends_with("n't"));
-    english || ["不", "无法", "没有", "禁止", "未", "非"].iter().any(|word| folded.contains(word))
 }
 
 /// Groups of candidates that agree (union-find over pairs), by the smallest member; `group[i]` is candidate i's group.

@@ -25,9 +25,11 @@ use crate::{
 
 use super::{
     super::facets::{self, OF_DOCUMENTS, Value},
+    answers::Said,
     candidates::{candidates, lift_native},
     clauses::open_clause,
     given::Given,
+    lacks::lacks,
     lexicon::{Kin, Weighted, weigh},
     reading::Reading,
     rows::open_table,
@@ -69,6 +71,14 @@ pub(crate) struct Case {
     pub rewrites: u32,
 }
 
+impl Case {
+    /// What the best window of a leaf says.
+    pub(crate) fn said(&self, support: &Support) -> Said {
+        let text = self.pool[support.leaf].text.get(support.window.clone()).unwrap_or_default();
+        Said::read(support, &self.readings[support.leaf], text, self.question.wants)
+    }
+}
+
 /// A judgement of the built-in grader.
 #[derive(Debug, Clone)]
 pub(crate) struct Judged {
@@ -87,6 +97,8 @@ pub(crate) struct Judged {
     pub lead: Vec<usize>,
     /// All candidates say the same.
     pub agreed: bool,
+    /// Words of the question that stand neither in the best window nor above it.
+    pub lacks: Vec<String>,
     pub reason: String,
     /// All leaves, as judged; for measuring.
     pub supports: Vec<Support>,
@@ -151,6 +163,8 @@ pub(crate) fn judge(case: &Case) -> Judged {
         }
     }
     judged.lead = candidates.iter().map(|support| support.leaf).collect();
+    let nearest = || supports.iter().max_by(|a, b| a.score.total_cmp(&b.score));
+    judged.lacks = candidates.first().copied().or_else(nearest).map(|best| lacks(case, best)).unwrap_or_default();
     judged.dropped = dropped;
     let open = if judged.relevance == Relevance::None || candidates.is_empty() {
         None
@@ -246,6 +260,7 @@ fn judgement(case: &Case, supports: &[Support], dropped: &BTreeSet<DocumentId>) 
         dropped: BTreeSet::new(),
         lead: Vec::new(),
         agreed: true,
+        lacks: Vec::new(),
         reason,
         supports: Vec::new(),
     }

@@ -61,7 +61,7 @@ pub(crate) fn candidates<'s>(case: &Case, supports: &'s [Support], dropped: &BTr
             continue;
         }
         let slot = best.entry(document).or_insert(support);
-        if support.score > slot.score {
+        if is_better(case, support, slot) {
             *slot = support;
         }
     }
@@ -79,4 +79,15 @@ pub(crate) fn candidates<'s>(case: &Case, supports: &'s [Support], dropped: &BTr
         best.into_values().filter(|support| support.score >= weights::CANDIDATE.max(0.7 * top)).collect();
     near.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.leaf.cmp(&b.leaf)));
     near
+}
+
+/// Whether one leaf of a document speaks for it rather than another one. Where a quantity is asked for, one that holds it
+/// beside as much of the question does.
+fn is_better(case: &Case, support: &Support, other: &Support) -> bool {
+    let is_measured = |one: &Support| one.features.kind >= 1.0 && one.score >= weights::SUFFICIENT;
+    let is_as_full = |one: &Support, other: &Support| is_measured(one) && one.features.focus >= other.features.focus;
+    if case.question.wants.quantities().is_empty() || is_measured(support) == is_measured(other) {
+        return support.score > other.score;
+    }
+    is_as_full(support, other) || support.score > other.score && !is_as_full(other, support)
 }

@@ -23,7 +23,7 @@ const NEAR_EQUAL: f32 = 0.6;
 /// Most options of a question.
 pub(crate) const MOST: usize = 8;
 /// Most documents that an option stands for.
-const DOCUMENTS: usize = 64;
+pub(crate) const DOCUMENTS: usize = 64;
 /// Most characters of a label.
 const LABEL: usize = 60;
 /// Most characters of the original question that a record keeps, so that the record stays within its 8 KiB.
@@ -136,6 +136,7 @@ pub(crate) fn question(
         missing_slots: vec![slot_name(lang, slot)],
         original_question: cut(original.trim(), QUESTION).to_owned(),
         rewrite_count: rewrites,
+        parts: Vec::new(),
     }
 }
 

@@ -188,6 +188,7 @@ mod tests {
             dropped: BTreeSet::new(),
             lead: Vec::new(),
             agreed: labels.is_empty(),
+            lacks: Vec::new(),
             reason: String::new(),
             supports: Vec::new(),
         }

@@ -81,13 +81,7 @@ pub(crate) fn open_sections(
     if !(2..=choices::MOST).contains(&sections.len()) {
         return None;
     }
-    let said: Vec<Said> = sections
-        .iter()
-        .map(|(_, support)| {
-            let text = case.pool[support.leaf].text.get(support.window.clone()).unwrap_or_default();
-            Said::read(support, &case.readings[support.leaf], text, question.wants)
-        })
-        .collect();
+    let said: Vec<Said> = sections.iter().map(|(_, support)| case.said(support)).collect();
     let group = groups(&said, &naming);
     if group.iter().all(|one| *one == group[0]) {
         return None;

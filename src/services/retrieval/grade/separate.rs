@@ -21,6 +21,7 @@ use super::{
     answers::{Said, groups},
     builtin::{Case, Judged, Open, OpenQuestion},
     choices::{self, Candidate, Slot},
+    contradictions::contradicts,
     reading::Reading,
     siblings::siblings,
     support::{Support, near},
@@ -51,15 +52,10 @@ pub(crate) fn open_documents(
         judged.lead.sort_by_key(|leaf| *leaf != only.leaf);
     }
     if parallel.len() < 2 {
+        judged.guidance.contradiction = contradicts(case, candidates, &naming);
         return None;
     }
-    let said: Vec<Said> = parallel
-        .iter()
-        .map(|support| {
-            let text = case.pool[support.leaf].text.get(support.window.clone()).unwrap_or_default();
-            Said::read(support, &case.readings[support.leaf], text, case.question.wants)
-        })
-        .collect();
+    let said: Vec<Said> = parallel.iter().map(|support| case.said(support)).collect();
     let group = groups(&said, &naming);
     judged.agreed = group.iter().all(|one| *one == group[0]);
     if case.question.breadth != Breadth::One
@@ -75,8 +71,7 @@ pub(crate) fn open_documents(
     }
     let separating = separating(case, known, &parallel, &group);
     let Some((facet, values)) = separating else {
-        // The same thing said twice, differently, with nothing that tells the sources apart.
-        judged.guidance.contradiction = contradicts(case, &parallel, &group, &naming);
+        judged.guidance.contradiction = contradicts(case, &parallel, &naming);
         return None;
     };
     if let Some((value, rest)) = said_before(case, &values) {
@@ -91,6 +86,7 @@ pub(crate) fn open_documents(
     let total: f32 = masses.values().sum();
     let best_share = masses.values().copied().fold(0.0, f32::max) / total.max(f32::EPSILON);
     if best_share >= 1.0 - case.cost_ratio {
+        judged.guidance.contradiction = contradicts(case, &parallel, &naming);
         return None;
     }
     let is_foreign = parallel.iter().all(|support| support.crosses);
@@ -154,8 +150,11 @@ fn parallel<'s>(case: &Case, candidates: &[&'s Support], naming: &HashSet<String
         .collect();
     // Beside siblings a lone document counts that says just what is asked.
     if parallel.len() >= 2 && !case.question.wants.quantities().is_empty() {
+        let in_words_of_one =
+            |other: &Support| parallel.iter().any(|known| known.words.likeness(&other.words, naming) >= ALIKE);
         let lone = candidates.iter().copied().filter(|other| {
             !parallel.iter().any(|known| known.leaf == other.leaf)
+                && in_words_of_one(other)
                 && case.pool[other.leaf].facets.subject.is_some()
                 && other.crosses == best.crosses
                 && other.features.kind >= 1.0
@@ -227,9 +226,10 @@ fn is_parallel(case: &Case, best: &Support, other: &Support, naming: &HashSet<St
         word.is_code && !word.is_borrowed && [best, other].into_iter().all(|support| support.words.holds(word) >= 1.0)
     });
     let alike = alike || asks_code;
-    let same_kind = top.facets.kind.is_some() && top.facets.kind == passage.facets.kind;
+    // Manuals tell the same things of their products, each in words of its own; policies tell each its own.
+    let is_of_products = top.facets.kind.is_some() && is_about_product(top) && is_about_product(passage);
     let measured = !case.question.wants.quantities().is_empty();
-    siblings(top, passage) && (alike || same_kind && measured)
+    siblings(top, passage) && (alike || is_of_products && measured)
 }
 
 fn innermost(path: &str) -> String {
@@ -443,14 +443,6 @@ fn per_value(case: &Case, known: &[(Facet, Vec<Value>)], parallel: &[&Support]) 
         })
         .find(|values| (2..=choices::MOST).contains(&values.len()))
         .unwrap_or_default()
-}
-
-/// Sentences that are alike but for their numbers or a negation contradict each other.
-fn contradicts(case: &Case, parallel: &[&Support], group: &[usize], naming: &HashSet<String>) -> bool {
-    let numeric = !case.question.wants.quantities().is_empty();
-    (1..parallel.len()).any(|other| {
-        group[other] != group[0] && numeric && parallel[0].words.likeness(&parallel[other].words, naming) >= 0.5
-    })
 }
 
 fn is_about_product(passage: &Passage) -> bool {

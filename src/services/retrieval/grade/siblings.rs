@@ -5,7 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     domain::{evidence::Passage, hitl::Facet, id::DocumentId},
-    text::{lang::Lang, question::Breadth, words::words},
+    text::{
+        lang::Lang,
+        question::Breadth,
+        words::{is_han, words},
+    },
 };
 
 use super::{
@@ -159,7 +163,7 @@ fn title_likeness(a: &Passage, b: &Passage) -> f32 {
         words(&label)
             .into_iter()
             .map(|word| word.text.to_owned())
-            .filter(|word| !word.bytes().any(|byte| byte.is_ascii_digit()) && word.len() >= 3)
+            .filter(|word| !word.bytes().any(|byte| byte.is_ascii_digit()) && !is_mark(word))
             .collect()
     };
     let (left, right) = (of(a), of(b));
@@ -167,6 +171,11 @@ fn title_likeness(a: &Passage, b: &Passage) -> f32 {
     #[expect(clippy::cast_precision_loss, reason = "a few words")]
     let share = if union == 0 { 0.0 } else { common as f32 / union as f32 };
     share
+}
+
+/// "A", "乙": what only counts things of one name.
+fn is_mark(word: &str) -> bool {
+    word.chars().count() < if word.starts_with(is_han) { 2 } else { 3 }
 }
 
 /// Two editions of one text: the same subject, or the same title but for numbers.

@@ -6,7 +6,7 @@ use crate::{
     domain::evidence::Passage,
     text::{
         fold,
-        quantities::{Kind, quantities},
+        quantities::{Kind, Quantity, quantities},
         question::{Question, Wants},
         sentences::is_row,
         vocabulary::Vocabulary,
@@ -169,6 +169,11 @@ fn amount(cell: &str) -> bool {
 }
 
 impl Table {
+    /// The cells of a column that hold something.
+    fn filled(&self, column: usize) -> Vec<&String> {
+        self.rows.iter().filter_map(|row| row.get(column)).filter(|cell| !cell.is_empty()).collect()
+    }
+
     /// Share of the question's weight that the table tells about: that its columns, caption, heading or rows hold. What
     /// only names the document ("the Kestrel K7") is no matter of a table.
     pub(crate) fn cover(&self, weighted: &[Weighted], title: &Vocabulary) -> f32 {
@@ -216,37 +221,38 @@ pub(crate) fn open(
     }
 }
 
-/// The column that holds what is asked: the one whose name meets the question best among those with amounts.
+/// The column that holds what is asked: the one whose name meets the question best among those with fitting amounts. Where
+/// only a count or nothing by form is asked for, any amount fits: then the name of the column has to say that it is meant.
 fn answering_column(table: &Table, question: &Question, weighted: &[Weighted]) -> Option<usize> {
     let kinds = question.wants.quantities();
-    let candidates: Vec<usize> = (1..table.columns.len())
-        .filter(|column| {
-            let filled: Vec<&String> =
-                table.rows.iter().filter_map(|row| row.get(*column)).filter(|cell| !cell.is_empty()).collect();
-            let fitting = filled
-                .iter()
-                .filter(|cell| {
-                    let found = quantities(cell);
-                    // Accounting tables leave the unit to the header: there a bare number answers. Shares and changes are
-                    // reckoned from any amounts.
-                    found.iter().any(|quantity| {
-                        kinds.is_empty()
-                            || kinds.contains(&quantity.kind)
-                            || quantity.kind == Kind::Number
-                            || question.wants == Wants::Percent
-                    })
-                })
-                .count();
-            !filled.is_empty() && fitting * 2 > filled.len() && !is_code_column(&filled)
-        })
-        .collect();
+    let holds = |column: usize, fits: &dyn Fn(&Quantity) -> bool| {
+        let filled = table.filled(column);
+        let fitting = filled.iter().filter(|cell| quantities(cell).iter().any(fits)).count();
+        !filled.is_empty() && fitting * 2 > filled.len() && !is_code_column(&filled)
+    };
+    let is_exact = |quantity: &Quantity| kinds.contains(&quantity.kind);
+    // Accounting tables leave the unit to the header: there a bare number answers, where no column has the unit. Shares
+    // and changes are reckoned from any amounts.
+    let is_loose = |quantity: &Quantity| {
+        kinds.is_empty() || is_exact(quantity) || quantity.kind == Kind::Number || question.wants == Wants::Percent
+    };
+    let columns = 1..table.columns.len();
+    let has_exact = !kinds.is_empty() && columns.clone().any(|column| holds(column, &is_exact));
     let met = |column: usize| -> f32 {
         let name = Vocabulary::read(&table.columns[column]);
         weighted.iter().map(|weighted| name.holds(&weighted.word) * weighted.weight).sum()
     };
+    let is_said = |column: usize| {
+        let is_named = table.columns[column].chars().any(char::is_alphabetic) && table.dates[column].is_none();
+        !matches!(question.wants, Wants::Amount | Wants::Other) || !is_named || met(column) > 0.0
+    };
+    let fits = |column: &usize| {
+        let is_dated = table.dates[*column].is_some();
+        holds(*column, if has_exact && !is_dated { &is_exact } else { &is_loose }) && is_said(*column)
+    };
     // Of equals a dated one: a column of notes holds numbers too.
     let merit = |column: usize| (met(column), u8::from(table.dates[column].is_some()));
-    candidates.into_iter().fold(None, |best: Option<usize>, column| match best {
+    columns.filter(fits).fold(None, |best: Option<usize>, column| match best {
         Some(known) if merit(known) >= merit(column) => Some(known),
         _ => Some(column),
     })
@@ -275,7 +281,14 @@ fn matching_rows(
     enough: f32,
 ) -> Option<Vec<usize>> {
     let read: Vec<Vocabulary> = table.rows.iter().map(|row| Vocabulary::read(&row.join(" "))).collect();
-    let columns = Vocabulary::read(&table.columns.join(" "));
+    // What another column of amounts is called is told by that one alone.
+    let is_other = |other: usize| {
+        let filled = table.filled(other);
+        let amounts = filled.iter().filter(|cell| amount(cell)).count();
+        other != column && table.dates[other].is_none() && amounts * 2 > filled.len()
+    };
+    let names = table.columns.iter().enumerate().filter(|(other, _)| !is_other(*other));
+    let columns = Vocabulary::read(&names.map(|(_, name)| name.as_str()).collect::<Vec<_>>().join(" "));
     let caption = Vocabulary::read(&table.caption);
     let (mut all, mut anywhere) = (0.0_f32, 0.0_f32);
     let mut scores = vec![0.0_f32; table.rows.len()];

@@ -82,6 +82,7 @@ fn two_products() -> Record {
             missing_slots: Vec::new(),
             original_question: "How long is the warranty?".into(),
             rewrite_count: 0,
+            parts: Vec::new(),
         },
         answers: Vec::new(),
         asked: Vec::new(),
