@@ -54,7 +54,7 @@ use crate::{
             Ingest, Ports,
             folders::{FolderError as WatchError, Folders},
         },
-        memory::events::Events,
+        memory::{conversations::Conversations, events::Events},
         record::{
             self, Recorder, TapedChats, TapedClock, TapedDocuments, TapedEmbedder, TapedIndex, TapedMemory, TapedModel,
             TapedQueue,
@@ -310,6 +310,7 @@ impl Node {
             ingest,
             folders,
             events: Events::new(store.clone(), store.clone(), Arc::clone(&clock)),
+            conversations: Conversations::new(store.clone(), Arc::clone(&clock)),
             documents,
             blobs,
             extractor,

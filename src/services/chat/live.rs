@@ -239,9 +239,11 @@ impl LiveRun {
         buffer.frames.get(from..to).map(<[Frame]>::to_vec).unwrap_or_default()
     }
 
-    /// Stops it if it is to be cancelled without watchers, and has none.
+    /// Stops it if it is to be cancelled without watchers, and has none. Who leaves when the end is there has heard it:
+    /// what an answer leaves to do is done all the same.
     pub(super) fn stop_unwatched(&self) {
-        if self.watchers.load(Ordering::Acquire) == 0 && self.on_disconnect == OnDisconnect::Cancel {
+        let is_unwatched = self.watchers.load(Ordering::Acquire) == 0;
+        if is_unwatched && self.on_disconnect == OnDisconnect::Cancel && self.buffer().closed_at.is_none() {
             self.stop(StopReason::Left);
         }
     }
@@ -266,9 +268,8 @@ pub(super) struct Watcher(Arc<LiveRun>);
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        let was_last = self.0.watchers.fetch_sub(1, Ordering::AcqRel) == 1;
-        if was_last && self.0.on_disconnect == OnDisconnect::Cancel {
-            self.0.stop(StopReason::Left);
+        if self.0.watchers.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.stop_unwatched();
         }
     }
 }

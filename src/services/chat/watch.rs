@@ -164,13 +164,14 @@ impl Turn {
         match last.await.map(|frame| frame.event()) {
             Some(Ok(TurnEvent::Message { message })) => Ok(*message),
             Some(Ok(TurnEvent::Error { error, .. })) => Err(*error),
-            Some(Ok(_) | Err(_)) | None => {
-                let lost = TurnError::Store(StoreError::Unavailable("the run's end could not be read".into()));
-                let mut problem = lost.problem();
-                problem.run_id = Some(self.run.to_string());
-                problem.session_id = Some(self.session_name);
-                Err(problem)
-            }
+            Some(Ok(_) | Err(_)) | None => Err(Self::lost(self.run, self.session_name)),
         }
+    }
+
+    /// What the client is told where the frames of a run end without its end.
+    #[must_use]
+    pub fn lost(run: RunId, session_name: String) -> Problem {
+        let lost = TurnError::Store(StoreError::Unavailable("the run's end could not be read".into()));
+        Problem { run_id: Some(run.to_string()), session_id: Some(session_name), ..lost.problem() }
     }
 }
