@@ -13,7 +13,7 @@ create index api_keys_user on api_keys (user_id, created_at, id);
 
 create table held_conversations (
   user_id text collate "C" not null references users (id) on delete cascade,
-  fingerprint bytea not null,                            -- of all messages up to the answer
+  fingerprint bytea not null,                            -- of all messages up to the answer, with it or without
   message_id text collate "C" not null references messages (id) on delete cascade,  -- the answer
   held_at bigint not null,
   primary key (user_id, fingerprint));

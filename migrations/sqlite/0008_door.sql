@@ -12,7 +12,7 @@ create index api_keys_user on api_keys (user_id, created_at, id);
 
 create table held_conversations (
   user_id text not null references users (id) on delete cascade,
-  fingerprint blob not null,                             -- of all messages up to the answer
+  fingerprint blob not null,                             -- of all messages up to the answer, with it or without
   message_id text not null references messages (id) on delete cascade,  -- the answer
   held_at integer not null,
   primary key (user_id, fingerprint)) strict;

@@ -4,6 +4,7 @@
 use async_trait::async_trait;
 
 use super::{
+    chat::MessageStatus,
     error::StoreError,
     id::{MessageId, UserId},
     time::Millis,
@@ -13,16 +14,16 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint(pub [u8; 32]);
 
-/// What a client holds of a conversation since it was answered.
+/// What a client holds of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     /// Whose conversation it is.
     pub user: UserId,
-    /// Of all messages, the answer's the last.
+    /// Of all messages up to the answer, with it or without.
     pub fingerprint: Fingerprint,
     /// The answer.
     pub answer: MessageId,
-    /// When it was given.
+    /// Since when.
     pub at: Millis,
 }
 
@@ -31,8 +32,10 @@ pub struct Held {
 pub struct Standing {
     /// The client's name of its session.
     pub session_name: String,
-    /// The answer that the messages end with.
+    /// The answer that the messages end with, or lack.
     pub answer: MessageId,
+    /// Where that stands.
+    pub status: MessageStatus,
     /// What the user said to that answer last, and its text, where something was said to it.
     pub reply: Option<(MessageId, String)>,
 }

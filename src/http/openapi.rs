@@ -49,17 +49,17 @@ pub(super) fn guarded<S: Clone + Send + Sync + 'static>(mut router: OpenApiRoute
 /// Adds what every route may answer, the shape of all errors, and a name for each operation.
 pub(super) fn complete(document: &mut utoipa::openapi::OpenApi) {
     for (path, item) in &mut document.paths.paths {
-        let error = if openai::is_at(path) {
-            ("application/json", Ref::from_schema_name(openai::ErrorBody::name()))
+        let (wrong, error) = if openai::is_at(path) {
+            (openai::status(422), ("application/json", Ref::from_schema_name(openai::ErrorBody::name())))
         } else {
-            ("application/problem+json", Ref::from_schema_name(Problem::name()))
+            (422, ("application/problem+json", Ref::from_schema_name(Problem::name())))
         };
         for (method, operation) in methods(item) {
             operation.operation_id = Some(name(method, path));
             operation.summary = operation.summary.take().map(|summary| summary.replace('\n', " "));
             if let Some(RefOr::T(body)) = &operation.request_body {
                 let is_json = body.content.contains_key("application/json");
-                describe_body(operation, is_json, openai::status(422));
+                describe_body(operation, is_json, wrong);
             }
             describe(operation, "503", "`overloaded`, `store_unavailable`, `shutting_down`");
             describe(operation, "default", "Any other error");

@@ -97,10 +97,7 @@ fn admin() -> Routes {
 
 /// The doors of other APIs. They open to API keys too.
 fn programs() -> Routes {
-    Routes::default()
-        .routes(routes!(openai::models))
-        .routes(routes!(openai::model))
-        .routes(routes!(openai::complete))
+    Routes::default().routes(routes!(openai::models)).routes(routes!(openai::model)).routes(routes!(openai::complete))
 }
 
 /// The whole API over `app`.

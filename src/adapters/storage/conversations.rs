@@ -5,10 +5,11 @@ use sqlx::FromRow;
 
 use super::{
     Storage,
-    sql::{Sql, Tx},
+    sql::{Sql, Tx, Word},
     writer::Kind,
 };
 use crate::domain::{
+    chat::MessageStatus,
     conversation::{ConversationStore, Fingerprint, Held, Standing},
     error::StoreError,
     id::{MessageId, UserId},
@@ -33,18 +34,24 @@ impl ConversationStore for Storage {
 struct StandingRow {
     session_name: String,
     answer_id: MessageId,
+    status: Word<MessageStatus>,
     reply_id: Option<MessageId>,
     reply: Option<String>,
 }
 
 impl From<StandingRow> for Standing {
     fn from(row: StandingRow) -> Self {
-        Self { session_name: row.session_name, answer: row.answer_id, reply: row.reply_id.zip(row.reply) }
+        Self {
+            session_name: row.session_name,
+            answer: row.answer_id,
+            status: row.status.0,
+            reply: row.reply_id.zip(row.reply),
+        }
     }
 }
 
 const FIND: &str = "
-select s.name as session_name, h.message_id as answer_id, r.id as reply_id, r.content as reply
+select s.name as session_name, h.message_id as answer_id, m.status, r.id as reply_id, r.content as reply
 from held_conversations h
 join messages m on m.id = h.message_id
 join sessions s on s.id = m.session_id and s.owner_id = h.user_id

@@ -239,13 +239,19 @@ impl LiveRun {
         buffer.frames.get(from..to).map(<[Frame]>::to_vec).unwrap_or_default()
     }
 
-    /// Stops it if it is to be cancelled without watchers, and has none. Who leaves when the end is there has heard it:
-    /// what an answer leaves to do is done all the same.
+    /// Stops it if it is to be cancelled without watchers, and has none. Who leaves when the end was told has heard it: what
+    /// an answer leaves to do is done all the same.
     pub(super) fn stop_unwatched(&self) {
         let is_unwatched = self.watchers.load(Ordering::Acquire) == 0;
-        if is_unwatched && self.on_disconnect == OnDisconnect::Cancel && self.buffer().closed_at.is_none() {
+        if is_unwatched && self.on_disconnect == OnDisconnect::Cancel && !self.is_told() {
             self.stop(StopReason::Left);
         }
+    }
+
+    /// Whether the store has the end, so that watchers have it too.
+    fn is_told(&self) -> bool {
+        let buffer = self.buffer();
+        buffer.closed_at.is_some() && buffer.flushed == buffer.frames.len()
     }
 
     /// Registers a watcher; it counts until the guard drops.

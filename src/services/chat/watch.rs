@@ -20,7 +20,7 @@ use crate::domain::{
     chat::TurnResult,
     error::{StoreError, TurnError},
     event::TurnEvent,
-    id::RunId,
+    id::{MessageId, RunId},
     problem::Problem,
     run::RunStatus,
 };
@@ -147,6 +147,8 @@ pub struct Turn {
     pub run: RunId,
     /// The client's name of its session, also when the client gave none.
     pub session_name: String,
+    /// The message that it writes; none as long as it waits in line, and when nothing was said.
+    pub answer: Option<MessageId>,
     /// What happens.
     pub watch: Watch,
 }

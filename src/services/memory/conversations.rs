@@ -8,7 +8,8 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::{
-    conversation::{ConversationStore, Fingerprint, Held},
+    chat::MessageStatus,
+    conversation::{ConversationStore, Fingerprint, Held, Standing},
     error::StoreError,
     id::{MessageId, UserId},
     run::RunKind,
@@ -17,7 +18,7 @@ use crate::domain::{
 
 /// How long a conversation that is not gone on with is remembered.
 const LIFE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
-/// Most answers of a user that are remembered so.
+/// Most places of a user's conversations that are remembered so.
 const MOST: i64 = 4_096;
 
 /// Who speaks a line.
@@ -79,9 +80,8 @@ impl Conversations {
         before: &[Line],
         message: &str,
     ) -> Result<Place, StoreError> {
-        let known = if before.is_empty() { None } else { self.store.held(user, fingerprint(before)).await? };
-        let is_there = |session: &str| named.as_deref().is_none_or(|named| named == session);
-        let Some(known) = known.filter(|known| is_there(&known.session_name)) else {
+        let is_there = |known: &Standing| named.as_deref().is_none_or(|named| named == known.session_name);
+        let Some(known) = self.standing(user, before).await?.filter(is_there) else {
             return Ok(Place { session_name: named, kind: RunKind::Turn, parent: None });
         };
         let (kind, parent) = match known.reply {
@@ -92,7 +92,18 @@ impl Conversations {
         Ok(Place { session_name: Some(known.session_name), kind, parent })
     }
 
-    /// Remembers what the client of `user` holds now: `lines`, the last of which is `answer`.
+    /// Where the conversation of these lines stands. How much of an answer that was cut short its client has, nobody
+    /// knows: such a one is known by the lines before it.
+    async fn standing(&self, user: UserId, lines: &[Line]) -> Result<Option<Standing>, StoreError> {
+        let Some((last, asked)) = lines.split_last() else { return Ok(None) };
+        let known = self.store.held(user, fingerprint(lines)).await?;
+        if known.is_some() || last.speaker != Speaker::Assistant {
+            return Ok(known);
+        }
+        Ok(self.store.held(user, fingerprint(asked)).await?.filter(|known| was_cut(known.status)))
+    }
+
+    /// Remembers what the client of `user` holds of a conversation: `lines`, up to `answer` or with it.
     ///
     /// # Errors
     /// The store's.
@@ -100,6 +111,14 @@ impl Conversations {
         let at = self.clock.now();
         let since = Millis(at.0.saturating_sub(i64::try_from(LIFE.as_millis()).unwrap_or(i64::MAX)));
         self.store.hold(&Held { user, fingerprint: fingerprint(lines), answer, at }, since, MOST).await
+    }
+}
+
+/// Who says something after an answer that is being told has left it, whether that was noticed yet or not.
+const fn was_cut(status: MessageStatus) -> bool {
+    match status {
+        MessageStatus::Running | MessageStatus::Stopped | MessageStatus::Failed | MessageStatus::Interrupted => true,
+        MessageStatus::Completed | MessageStatus::AwaitingInput => false,
     }
 }
 

@@ -73,7 +73,8 @@ mod tests {
     #[test]
     fn a_problem_in_this_shape() {
         let body = ErrorBody::from(&Problem::field("n", "must be 1"));
-        let error = json!({"message": "n: must be 1", "type": "invalid_request_error", "param": "n", "code": "invalid_field"});
+        let error =
+            json!({"message": "n: must be 1", "type": "invalid_request_error", "param": "n", "code": "invalid_field"});
         assert_eq!(serde_json::to_value(body).unwrap(), json!({"error": error}));
         let body = ErrorBody::from(&Problem::new(503, "overloaded", "Busy."));
         let error = json!({"message": "Busy.", "type": "server_error", "param": null, "code": "overloaded"});

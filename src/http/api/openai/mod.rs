@@ -14,13 +14,13 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 
+pub(in crate::http) use self::error::{ErrorBody, is_at, status};
 use self::{
     held::Holder,
     reply::{Completion, CompletionChunk, CompletionHead, ModelList, ModelView, content},
     request::{Asked, CompletionBody, MODEL},
     stream::{Telling, Told},
 };
-pub(in crate::http) use self::error::{ErrorBody, is_at, status};
 use super::chat::digest;
 use crate::{
     domain::{
@@ -93,16 +93,17 @@ pub(in crate::http) async fn complete(
     let mut holder = Holder { conversations: app.conversations.clone(), user: user_id, lines: asked.lines() };
     if manner.stream {
         // The status is told with the first byte: as long as nothing is to be told, a failure can still be one.
-        let first = tokio::time::timeout(app.limits.keep_alive, stream::next(&mut turn)).await.ok();
-        if let Some(Told::Failed(problem)) = first {
+        let begun = holder.begin(turn.answer);
+        let (first, ()) = tokio::join!(tokio::time::timeout(app.limits.keep_alive, stream::next(&mut turn)), begun);
+        if let Ok(Told::Failed(problem)) = first {
             return Err((*problem).into());
         }
         let telling = Telling { head, include_usage: manner.include_usage, holder, sent: String::new() };
-        return Ok(telling.answer(turn, first, app.limits.keep_alive));
+        return Ok(telling.answer(turn, first.ok(), app.limits.keep_alive));
     }
     let result = turn.finish().await?;
     let content = content(&result);
-    holder.hold(&content, &result).await;
+    holder.end(&content, &result).await;
     Ok(axum::Json(Completion::new(head, result, content)).into_response())
 }
 

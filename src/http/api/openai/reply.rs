@@ -55,7 +55,7 @@ pub(in crate::http) struct Completion {
     /// Always `chat.completion`.
     object: &'static str,
     /// One.
-    choices: [CompletionChoice; 1],
+    choices: Vec<CompletionChoice>,
     usage: CompletionUsage,
     askback: CompletionExtension,
 }
@@ -146,12 +146,7 @@ struct CompletionExtension {
 
 impl From<TurnResult> for CompletionExtension {
     fn from(result: TurnResult) -> Self {
-        Self {
-            session_id: result.session_id,
-            run_id: result.run_id,
-            hitl: result.hitl,
-            citations: result.citations,
-        }
+        Self { session_id: result.session_id, run_id: result.run_id, hitl: result.hitl, citations: result.citations }
     }
 }
 
@@ -163,7 +158,7 @@ impl Completion {
         Self {
             head,
             object: "chat.completion",
-            choices: [CompletionChoice { index: 0, message, logprobs: None, finish_reason }],
+            choices: vec![CompletionChoice { index: 0, message, logprobs: None, finish_reason }],
             usage: result.usage.into(),
             askback: result.into(),
         }

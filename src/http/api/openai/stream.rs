@@ -102,7 +102,7 @@ impl Telling {
                             yield self.say(content(&result));
                         }
                         // Before the end is sent: the next message may come right behind it.
-                        self.holder.hold(&self.sent, &result).await;
+                        self.holder.end(&self.sent, &result).await;
                         let usage = self.include_usage.then_some(result.usage);
                         yield block(&CompletionChunk::last(&self.head, *result));
                         if let Some(usage) = usage {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use askback::domain::{
-    chat::{ChatStore, HistoryStore, TurnRequest},
+    chat::{ChatStore, HistoryStore, MessageStatus, TurnRequest},
     conversation::{ConversationStore, Fingerprint, Held, Standing},
     id::{MessageId, UserId},
     time::Millis,
@@ -42,13 +42,17 @@ async fn held(test: &TestStore, user: UserId, fingerprint: u8) -> Option<Standin
 }
 
 fn standing(answer: MessageId) -> Standing {
-    Standing { session_name: "s".into(), answer, reply: None }
+    Standing { session_name: "s".into(), answer, status: MessageStatus::Completed, reply: None }
 }
 
 async fn a_conversation_is_found_with_what_was_said_last(test: &mut TestStore) {
     let eva = someone(test, "eva").await;
-    let first = answer(test, eva, says("one")).await;
+    let turn = begin(test, eva, says("one")).await;
+    let first = turn.accept.message;
     hold(test, eva, 1, first, MOST).await;
+    let running = Standing { status: MessageStatus::Running, ..standing(first) };
+    assert_eq!(held(test, eva, 1).await, Some(running));
+    turn.answer(test, "said").await;
     assert_eq!(held(test, eva, 1).await, Some(standing(first)));
     assert_eq!(held(test, eva, 2).await, None);
     for text in ["two", "二"] {

@@ -22,14 +22,7 @@ on_both_engines!(
 const MOST: i64 = 50;
 
 fn key(test: &TestStore, user: UserId, name: &str) -> ApiKey {
-    ApiKey {
-        id: test.id(),
-        user,
-        name: name.into(),
-        hint: "wxyz".into(),
-        created_at: test.now(),
-        last_used_at: None,
-    }
+    ApiKey { id: test.id(), user, name: name.into(), hint: "wxyz".into(), created_at: test.now(), last_used_at: None }
 }
 
 /// A key of this hash.

@@ -91,12 +91,8 @@ fn check(mut report: Value) {
     let begun = [0, 2, 3, 5].map(|place| &sessions[place]);
     assert_eq!(begun.into_iter().collect::<std::collections::BTreeSet<_>>().len(), 4, "{sessions:?}");
 
-    let whole = |text: &str, asks: bool, cites: &[&str]| {
-        json!({"text": text, "role": "assistant", "finish_reason": "stop", "asks": asks, "cites": cites})
-    };
-    let streamed = |text: &str, asks: bool, cites: &[&str]| {
-        json!({"text": text, "roles": ["assistant"], "finish_reasons": ["stop"], "asks": asks, "cites": cites})
-    };
+    let whole = |text: &str, asks: bool, cites: &[&str]| json!({"text": text, "role": "assistant", "finish_reason": "stop", "asks": asks, "cites": cites});
+    let streamed = |text: &str, asks: bool, cites: &[&str]| json!({"text": text, "roles": ["assistant"], "finish_reasons": ["stop"], "asks": asks, "cites": cites});
     let refused = |status: u16, kind: &str, code: &str| json!({"status": status, "type": kind, "code": code});
     let mut tokens = Vec::new();
     for (name, step) in report.as_object_mut().unwrap() {
