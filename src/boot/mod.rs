@@ -55,7 +55,7 @@ use crate::{
             Ingest, Ports, Vectors,
             folders::{FolderError as WatchError, Folders},
         },
-        memory::events::Events,
+        memory::{conversations::Conversations, events::Events},
         record::{
             self, Recorder, TapedChats, TapedClock, TapedDocuments, TapedEmbedder, TapedMemory, TapedModel, TapedQueue,
             taped,
@@ -321,6 +321,7 @@ impl Node {
             ingest,
             folders,
             events: Events::new(store.clone(), store.clone(), Arc::clone(&clock)),
+            conversations: Conversations::new(store.clone(), Arc::clone(&clock)),
             documents,
             blobs,
             extractor,

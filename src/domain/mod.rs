@@ -1,6 +1,7 @@
 //! Plain types of the field and the port traits beside them. No I/O; imports no other layer.
 
 pub mod chat;
+pub mod conversation;
 pub mod error;
 pub mod event;
 pub mod evidence;

@@ -148,7 +148,27 @@ pub enum Spent {
     Invalid,
 }
 
-/// Keeps accounts, groups and refresh tokens. Names of accounts are unique after folding (NFKC, lower case; the service
+/// Names an [`ApiKey`].
+pub type KeyId = Id<ApiKey>;
+
+/// A key by which a program speaks for a user. The key itself is with its owner alone; its hash is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiKey {
+    /// Never changes.
+    pub id: KeyId,
+    /// Whom it speaks for.
+    pub user: UserId,
+    /// What its owner calls it.
+    pub name: String,
+    /// Its last characters, by which its owner knows it.
+    pub hint: String,
+    /// When it was made.
+    pub created_at: Millis,
+    /// When it was last used; may lag behind by a minute.
+    pub last_used_at: Option<Millis>,
+}
+
+/// Keeps accounts, groups, refresh tokens and API keys. Names of accounts are unique after folding (NFKC, lower case; the service
 /// folds), names of groups as they are.
 #[async_trait]
 pub trait UserStore: Send + Sync {
@@ -158,13 +178,13 @@ pub trait UserStore: Send + Sync {
     async fn user(&self, id: UserId) -> Result<User, StoreError>;
     /// The account of this folded name.
     async fn user_by_name(&self, name_key: &str) -> Result<User, StoreError>;
-    /// Sets a new hash and raises `auth_epoch`.
+    /// Sets a new hash and raises `auth_epoch`. Tokens and keys of the account end with it.
     async fn set_password(&self, id: UserId, hash: &str) -> Result<(), StoreError>;
     /// Accounts, newest first, those after `after`, at most `limit`.
     async fn accounts(&self, after: Option<(Millis, UserId)>, limit: i64) -> Result<Vec<Account>, StoreError>;
     /// The account of this folded name, with its groups.
     async fn account(&self, name_key: &str) -> Result<Account, StoreError>;
-    /// Changes an account. Switching it off ends all its tokens for good. `LastAdmin` when no admin would be left who is
+    /// Changes an account. Switching it off ends all its tokens and keys for good. `LastAdmin` when no admin would be left who is
     /// not switched off, the one of the folded name `uncounted` aside.
     async fn change_account(
         &self,
@@ -173,7 +193,7 @@ pub trait UserStore: Send + Sync {
         uncounted: &str,
         now: Millis,
     ) -> Result<(), NotChanged>;
-    /// Deletes an account with everything of its own: tokens, conversations, memory. What it uploaded stays. `LastAdmin`
+    /// Deletes an account with everything of its own: tokens, keys, conversations, memory. What it uploaded stays. `LastAdmin`
     /// as for [`change_account`](Self::change_account).
     async fn delete_account(&self, id: UserId, uncounted: &str) -> Result<(), NotChanged>;
     /// Groups by name, those after the name `after`, at most `limit`.
@@ -192,4 +212,15 @@ pub trait UserStore: Send + Sync {
     async fn spend_refresh(&self, hash: &[u8; 32], now: Millis) -> Result<Spent, StoreError>;
     /// Revokes the family that this token belongs to; unknown tokens are no error.
     async fn revoke_refresh(&self, hash: &[u8; 32], now: Millis) -> Result<(), StoreError>;
+    /// Adds a key with the SHA-256 of its text. `Conflict` when its user has `most` of them, `NotFound` when the user is
+    /// gone.
+    async fn add_key(&self, key: &ApiKey, hash: &[u8; 32], most: i64) -> Result<(), StoreError>;
+    /// Keys of a user, newest first.
+    async fn keys(&self, user: UserId) -> Result<Vec<ApiKey>, StoreError>;
+    /// The key whose text has this hash.
+    async fn key(&self, hash: &[u8; 32]) -> Result<ApiKey, StoreError>;
+    /// Notes that a key was used. One that is gone is no error.
+    async fn key_used(&self, id: KeyId, now: Millis) -> Result<(), StoreError>;
+    /// Ends a key of `user` for good; gives what it was.
+    async fn revoke_key(&self, user: UserId, id: KeyId) -> Result<ApiKey, StoreError>;
 }

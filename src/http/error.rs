@@ -14,7 +14,7 @@ use crate::{
         problem::{FieldError, Problem},
     },
     services::{
-        auth::AuthError,
+        auth::{AuthError, MAX_KEYS},
         chat::{EventsError, ReplayError, StartError},
         ingest::{
             IngestError,
@@ -168,6 +168,11 @@ impl From<AuthError> for ApiError {
             AuthError::LocalAccount => {
                 Self::new(409, "local_account", "This is the account of the command line; it stays as it is.")
             }
+            AuthError::TooManyKeys => Self::new(
+                409,
+                "too_many_keys",
+                format!("An account has at most {MAX_KEYS} keys. Revoke one of them first."),
+            ),
             AuthError::GroupTaken => Self::new(409, "name_taken", "There is a group of this name."),
             AuthError::InvalidCredentials => {
                 Self::new(401, "invalid_credentials", "The user name or the password is wrong.")

@@ -45,6 +45,14 @@ pub(super) async fn signed_in(State(app): State<Arc<App>>, mut request: Request,
     Ok(next.run(request).await)
 }
 
+/// Finds out for whom a program calls, by an API key or an access token; the doors of other APIs alone take keys.
+pub(super) async fn program(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Result<Response> {
+    let token = bearer(request.headers())?;
+    let user = app.accounts.authenticate_program(token).await?;
+    request.extensions_mut().insert(user);
+    Ok(next.run(request).await)
+}
+
 /// Lets admins through. Runs inside [`signed_in`].
 pub(super) async fn admin(request: Request, next: Next) -> Result<Response> {
     match request.extensions().get::<User>() {

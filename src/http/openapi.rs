@@ -10,6 +10,7 @@ use utoipa::{
 };
 use utoipa_axum::router::OpenApiRouter;
 
+use super::api::openai;
 use crate::domain::{event::TurnEvent, problem::Problem};
 
 const BEARER: &str = "bearer";
@@ -21,7 +22,7 @@ const BEARER: &str = "bearer";
         description = "Answers questions from documents with citations that can be checked, and asks back when the \
                        evidence says that the question is ambiguous."
     ),
-    components(schemas(Problem, TurnEvent))
+    components(schemas(Problem, TurnEvent, openai::ErrorBody))
 )]
 struct Base;
 
@@ -48,27 +49,35 @@ pub(super) fn guarded<S: Clone + Send + Sync + 'static>(mut router: OpenApiRoute
 /// Adds what every route may answer, the shape of all errors, and a name for each operation.
 pub(super) fn complete(document: &mut utoipa::openapi::OpenApi) {
     for (path, item) in &mut document.paths.paths {
+        let (wrong, error) = if openai::is_at(path) {
+            (openai::status(422), ("application/json", Ref::from_schema_name(openai::ErrorBody::name())))
+        } else {
+            (422, ("application/problem+json", Ref::from_schema_name(Problem::name())))
+        };
         for (method, operation) in methods(item) {
             operation.operation_id = Some(name(method, path));
             operation.summary = operation.summary.take().map(|summary| summary.replace('\n', " "));
+            if let Some(RefOr::T(body)) = &operation.request_body {
+                let is_json = body.content.contains_key("application/json");
+                describe_body(operation, is_json, wrong);
+            }
+            describe(operation, "503", "`overloaded`, `store_unavailable`, `shutting_down`");
+            describe(operation, "default", "Any other error");
+            describe_errors(operation, &error);
         }
     }
-    for operation in operations(document) {
-        if let Some(RefOr::T(body)) = &operation.request_body {
-            describe_body(operation, body.content.contains_key("application/json"));
+}
+
+/// Gives each error its shape: a content type and a schema.
+fn describe_errors(operation: &mut Operation, (content_type, schema): &(&str, Ref)) {
+    for (status, response) in &mut operation.responses.responses {
+        let RefOr::T(response) = response else { continue };
+        if response.description.is_empty() {
+            response.description = "Done".into();
         }
-        describe(operation, "503", "`overloaded`, `store_unavailable`, `shutting_down`");
-        describe(operation, "default", "Any other error");
-        for (status, response) in &mut operation.responses.responses {
-            let RefOr::T(response) = response else { continue };
-            if response.description.is_empty() {
-                response.description = "Done".into();
-            }
-            let is_error = status == "default" || status.starts_with(['4', '5']);
-            if is_error && response.content.is_empty() {
-                let schema = Ref::from_schema_name(Problem::name());
-                response.content.insert("application/problem+json".into(), RefOr::T(Content::new(Some(schema))));
-            }
+        let is_error = status == "default" || status.starts_with(['4', '5']);
+        if is_error && response.content.is_empty() {
+            response.content.insert((*content_type).into(), RefOr::T(Content::new(Some(schema.clone()))));
         }
     }
 }
@@ -79,13 +88,14 @@ fn name(method: &str, path: &str) -> String {
     std::iter::once(method).chain(words).collect::<Vec<_>>().join("_")
 }
 
-fn describe_body(operation: &mut Operation, is_json: bool) {
+/// `wrong`: the status of a body whose fields are wrong.
+fn describe_body(operation: &mut Operation, is_json: bool, wrong: u16) {
     if is_json {
         describe(operation, "400", "`malformed_json`");
     }
     describe(operation, "413", "`payload_too_large`");
     describe(operation, "415", "`unsupported_media_type`");
-    describe(operation, "422", "`invalid_field`, `unknown_field`");
+    describe(operation, &wrong.to_string(), "`invalid_field`, `unknown_field`");
 }
 
 /// Adds a response unless the handler describes it itself.

@@ -21,8 +21,8 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use super::{
     api::{
-        auth, chat, collections, documents, folders, groups, health, jobs, memory, messages, reindex, runs, search,
-        sessions, users,
+        auth, chat, collections, documents, folders, groups, health, jobs, keys, memory, messages, openai, reindex,
+        runs, search, sessions, users,
     },
     drain,
     error::ApiError,
@@ -49,6 +49,8 @@ fn public() -> Routes {
 fn signed_in() -> Routes {
     Routes::default()
         .routes(routes!(auth::me))
+        .routes(routes!(keys::list, keys::add))
+        .routes(routes!(keys::revoke))
         .routes(routes!(chat::chat))
         .routes(routes!(chat::stream))
         .routes(routes!(runs::read))
@@ -96,11 +98,17 @@ fn admin() -> Routes {
         .routes(routes!(runs::replay))
 }
 
+/// The doors of other APIs. They open to API keys too.
+fn programs() -> Routes {
+    Routes::default().routes(routes!(openai::models)).routes(routes!(openai::model)).routes(routes!(openai::complete))
+}
+
 /// The whole API over `app`.
 pub fn router(app: Arc<App>) -> Router {
     let admin = admin().route_layer(from_fn(guard::admin));
     let guarded = signed_in().merge(admin).route_layer(from_fn_with_state(Arc::clone(&app), guard::signed_in));
-    let (routes, _) = public().merge(guarded).split_for_parts();
+    let programs = programs().route_layer(from_fn_with_state(Arc::clone(&app), guard::program));
+    let (routes, _) = public().merge(guarded).merge(programs).split_for_parts();
     let viewer = SwaggerUi::new("/docs").config(utoipa_swagger_ui::Config::from("/openapi.json"));
     let cors = cors(&app);
     let form_bytes = usize::try_from(app.limits.upload_bytes).unwrap_or(usize::MAX).saturating_add(DISCARDED);
@@ -122,7 +130,8 @@ pub fn router(app: Arc<App>) -> Router {
 pub fn document() -> OpenApi {
     let admin = openapi::guarded(admin(), "admin");
     let signed_in = openapi::guarded(signed_in(), "caller");
-    let routes = Routes::with_openapi(openapi::base()).merge(public()).merge(signed_in).merge(admin);
+    let programs = openapi::guarded(programs(), "caller");
+    let routes = Routes::with_openapi(openapi::base()).merge(public()).merge(signed_in).merge(programs).merge(admin);
     let mut document = routes.into_openapi();
     openapi::complete(&mut document);
     document

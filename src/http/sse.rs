@@ -15,7 +15,8 @@ use crate::services::chat::{Frame, Watch};
 
 /// What keeps proxies and clients from taking silence for death.
 const COMMENT: Bytes = Bytes::from_static(b":\n\n");
-const DONE: Bytes = Bytes::from_static(b"data: [DONE]\n\n");
+/// The end of an answer that was told whole.
+pub(super) const DONE: Bytes = Bytes::from_static(b"data: [DONE]\n\n");
 const NAMED_DONE: Bytes = Bytes::from_static(b"event: done\ndata: [DONE]\n\n");
 
 /// How frames are written.
@@ -52,8 +53,7 @@ impl Form {
 ///
 /// Nothing is read ahead: a frame leaves the run's log when the connection has room for it.
 pub(super) fn answer(watch: Watch, form: Form, keep_alive: Duration) -> Response {
-    let blocks = with_comments(blocks(watch, form), keep_alive);
-    respond(Body::from_stream(blocks.map(Ok::<_, Infallible>)))
+    written(blocks(watch, form), keep_alive)
 }
 
 /// States of one thing as an answer: each as JSON, the stream's end is the end.
@@ -65,10 +65,20 @@ pub(super) fn states<T: Serialize + Send>(
         for await state in states {
             // A state that cannot be written ends the stream: the client asks again.
             let Ok(json) = serde_json::to_vec(&state) else { return };
-            yield Bytes::from([b"data: ", &*json, b"\n\n"].concat());
+            yield block(&json);
         }
     };
+    written(blocks, keep_alive)
+}
+
+/// Blocks as an answer.
+pub(super) fn written(blocks: impl Stream<Item = Bytes> + Send + 'static, keep_alive: Duration) -> Response {
     respond(Body::from_stream(with_comments(blocks, keep_alive).map(Ok::<_, Infallible>)))
+}
+
+/// A block that is this line of JSON.
+pub(super) fn block(json: &[u8]) -> Bytes {
+    Bytes::from([b"data: ", json, b"\n\n"].concat())
 }
 
 /// The end alone, for who has seen everything before it.

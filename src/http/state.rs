@@ -19,7 +19,7 @@ use crate::{
         auth::Accounts,
         chat::Chat,
         ingest::{Ingest, folders::Folders},
-        memory::events::Events,
+        memory::{conversations::Conversations, events::Events},
         retrieval::Retrieval,
     },
 };
@@ -42,6 +42,8 @@ pub struct App {
     pub folders: Folders,
     /// What happened while nobody looked.
     pub events: Events,
+    /// Where conversations stand that clients keep themselves.
+    pub conversations: Conversations,
     /// Collections and documents, for reading and for who may read.
     pub documents: Arc<dyn DocumentStore>,
     /// The files as they were uploaded.

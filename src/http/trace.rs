@@ -11,7 +11,10 @@ use axum::{
 };
 use tracing::Instrument as _;
 
-use super::error::{ApiError, Unwritten};
+use super::{
+    api::openai,
+    error::{ApiError, Unwritten},
+};
 use crate::domain::problem::Problem;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -53,6 +56,7 @@ fn is_sane(id: &str) -> bool {
 pub(super) async fn requests(mut request: Request, next: Next) -> Response {
     let id = RequestId::of(request.headers());
     request.extensions_mut().insert(id.clone());
+    let shape = Shape::at(request.uri().path());
     let span = tracing::info_span!("request", id = %id.0, method = %request.method(), path = request.uri().path());
     async move {
         let began = Instant::now();
@@ -60,7 +64,7 @@ pub(super) async fn requests(mut request: Request, next: Next) -> Response {
         match problem_of(&mut response) {
             Some(unwritten) => {
                 log(&unwritten);
-                write(&mut response, &unwritten.problem, &id);
+                shape.write(&mut response, &unwritten.problem, &id);
             }
             None => tracing::debug!(status = response.status().as_u16(), elapsed = ?began.elapsed(), "answered"),
         }
@@ -122,12 +126,35 @@ fn log(unwritten: &Unwritten) {
     }
 }
 
-fn write(response: &mut Response, problem: &Problem, id: &RequestId) {
-    let body = json(problem, id);
-    let headers = response.headers_mut();
-    headers.remove(header::CONTENT_LENGTH);
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
-    *response.body_mut() = Body::from(body);
+/// How a problem is written.
+#[derive(Clone, Copy)]
+enum Shape {
+    /// RFC 9457.
+    Problem,
+    /// As OpenAI clients read it.
+    OpenAi,
+}
+
+impl Shape {
+    fn at(path: &str) -> Self {
+        if openai::is_at(path) { Self::OpenAi } else { Self::Problem }
+    }
+
+    fn write(self, response: &mut Response, problem: &Problem, id: &RequestId) {
+        let (content_type, body) = match self {
+            Self::Problem => (PROBLEM, json(problem, id)),
+            Self::OpenAi => {
+                let status = StatusCode::from_u16(openai::status(problem.status));
+                *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                // Texts alone: it always serializes.
+                ("application/json", serde_json::to_vec(&openai::ErrorBody::from(problem)).unwrap_or_default())
+            }
+        };
+        let headers = response.headers_mut();
+        headers.remove(header::CONTENT_LENGTH);
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        *response.body_mut() = Body::from(body);
+    }
 }
 
 fn json(problem: &Problem, id: &RequestId) -> Vec<u8> {

@@ -1,11 +1,12 @@
 //! A session's title: its first words at once, later a model's, and the user's over all.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use askback::domain::{
-    chat::{ChatStore, SessionChange},
+    chat::{ChatStore, OnDisconnect, SessionChange},
     error::ModelError,
 };
+use futures::StreamExt;
 use tokio::sync::Notify;
 
 use crate::{
@@ -21,6 +22,7 @@ on_both_engines! {
     a_model_names_a_new_session_once,
     a_model_that_names_nothing_costs_only_the_title,
     a_renaming_wins_over_a_title_in_the_making,
+    who_leaves_after_the_end_leaves_the_session_its_title,
 }
 
 async fn harness(test: &TestStore, fast: &Arc<ScriptedModel>) -> Harness {
@@ -69,4 +71,18 @@ async fn a_renaming_wins_over_a_title_in_the_making(test: &mut TestStore) {
     go.notify_one();
     turn.finish().await.unwrap();
     assert_eq!(titled(&harness).await.as_deref(), Some("Mine"));
+}
+
+async fn who_leaves_after_the_end_leaves_the_session_its_title(test: &mut TestStore) {
+    let go = Arc::new(Notify::new());
+    let fast = ScriptedModel::new([vec![Say::WaitFor(Arc::clone(&go)), Say::Text("Warranty terms".into())]]);
+    let harness = harness(test, &fast).await;
+    let mut submission = harness.submission("How long is it?");
+    submission.request.on_disconnect = OnDisconnect::Cancel;
+    let mut turn = harness.chat.start(submission).await.unwrap();
+    while turn.watch.next().await.unwrap().kind != "message" {}
+    drop(turn);
+    go.notify_one();
+    harness.chat.shutdown(Duration::from_secs(60)).await;
+    assert_eq!(titled(&harness).await.as_deref(), Some("Warranty terms"));
 }

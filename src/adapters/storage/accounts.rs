@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     sql::{Sql, Texts, Tx, lists},
-    users::{REVOKE_ALL, USER_BY_NAME, UserRow},
+    users::{USER_BY_NAME, UserRow, revoke_all},
 };
 use crate::domain::{
     error::StoreError,
@@ -94,7 +94,7 @@ pub(super) async fn change(
         Some(true) => {
             Sql::new(DISABLE).bind(id).bind(now).run(tx).await?;
             // Whoever had a token does not get it back with the account.
-            Sql::new(REVOKE_ALL).bind(id).bind(now).run(tx).await?;
+            revoke_all(tx, id, now).await?;
         }
         Some(false) => {
             Sql::new(ENABLE).bind(id).run(tx).await?;

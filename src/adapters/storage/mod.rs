@@ -5,10 +5,12 @@
 
 mod accounts;
 mod chats;
+mod conversations;
 mod documents;
 mod folders;
 mod groups;
 mod jobs;
+mod keys;
 mod memory;
 mod open;
 mod recordings;

@@ -1,10 +1,10 @@
-//! Accounts, groups and refresh tokens.
+//! Accounts, groups, refresh tokens and API keys.
 
 use async_trait::async_trait;
 use sqlx::FromRow;
 
 use super::{
-    Storage, accounts, groups,
+    Storage, accounts, groups, keys,
     sql::{Sql, Tx, Word},
     writer::Kind,
 };
@@ -13,8 +13,8 @@ use crate::domain::{
     id::UserId,
     time::Millis,
     user::{
-        Account, AccountChange, FamilyId, Group, GroupChange, GroupId, NotChanged, RefreshToken, Role, Spent, User,
-        UserStore,
+        Account, AccountChange, ApiKey, FamilyId, Group, GroupChange, GroupId, KeyId, NotChanged, RefreshToken, Role,
+        Spent, User, UserStore,
     },
 };
 
@@ -131,6 +131,27 @@ impl UserStore for Storage {
         })
         .await
     }
+
+    async fn add_key(&self, key: &ApiKey, hash: &[u8; 32], most: i64) -> Result<(), StoreError> {
+        let (key, hash) = (key.clone(), *hash);
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { keys::add(tx, key, hash, most).await })).await
+    }
+
+    async fn keys(&self, user: UserId) -> Result<Vec<ApiKey>, StoreError> {
+        keys::of(&mut self.read().await?, user).await
+    }
+
+    async fn key(&self, hash: &[u8; 32]) -> Result<ApiKey, StoreError> {
+        keys::by_hash(&mut self.read().await?, hash).await
+    }
+
+    async fn key_used(&self, id: KeyId, now: Millis) -> Result<(), StoreError> {
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { keys::used(tx, id, now).await })).await
+    }
+
+    async fn revoke_key(&self, user: UserId, id: KeyId) -> Result<ApiKey, StoreError> {
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { keys::revoke(tx, user, id).await })).await
+    }
 }
 
 const USER: &str = "
@@ -160,15 +181,20 @@ async fn add_user(tx: &mut Tx, user: User, name_key: String) -> Result<(), Store
 
 const SET_PASSWORD: &str = "update users set password_hash = $2, auth_epoch = auth_epoch + 1 where id = $1";
 
-pub(super) const REVOKE_ALL: &str =
-    "update refresh_tokens set revoked_at = $2 where user_id = $1 and revoked_at is null";
+const REVOKE_TOKENS: &str = "update refresh_tokens set revoked_at = $2 where user_id = $1 and revoked_at is null";
 
-/// Whoever knew the old password is out: access tokens by the epoch, refresh tokens by revocation.
+/// Ends everything that speaks for a user but access tokens, which the epoch ends.
+pub(super) async fn revoke_all(tx: &mut Tx, user: UserId, now: Millis) -> Result<(), StoreError> {
+    Sql::new(REVOKE_TOKENS).bind(user).bind(now).run(tx).await?;
+    keys::revoke_all(tx, user).await
+}
+
+/// Whoever knew the old password is out: access tokens by the epoch, refresh tokens and keys by revocation.
 async fn set_password(tx: &mut Tx, id: UserId, hash: String, now: Millis) -> Result<(), StoreError> {
     if Sql::new(SET_PASSWORD).bind(id).bind(hash).run(tx).await? == 0 {
         return Err(StoreError::NotFound);
     }
-    Sql::new(REVOKE_ALL).bind(id).bind(now).run(tx).await.map(|_| ())
+    revoke_all(tx, id, now).await
 }
 
 const ADD_REFRESH: &str = "

@@ -26,7 +26,7 @@ use crate::{
     services::chat::{Submission, Turn},
 };
 
-const MAX_SESSION_CHARS: usize = 120;
+pub(super) const MAX_SESSION_CHARS: usize = 120;
 const MAX_MODEL_CHARS: usize = 200;
 const MAX_LISTED: usize = 100;
 
@@ -261,7 +261,7 @@ pub(super) async fn submit(
 }
 
 /// Of what the body means, so that white space and the order of its fields do not matter.
-fn digest(meaning: &impl Serialize) -> Result<String> {
+pub(super) fn digest(meaning: &impl Serialize) -> Result<String> {
     let json = serde_json::to_vec(meaning).map_err(|error| ApiError::internal(error.to_string()))?;
     Ok(hex::encode(Sha256::digest(json)))
 }

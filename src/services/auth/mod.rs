@@ -1,9 +1,11 @@
 //! Accounts: who a caller is, and how they prove it.
 //!
 //! Passwords are hashed with argon2id on a bounded pool; access tokens are short-lived signed claims, checked against
-//! the account on every request; refresh tokens are random, stored as hashes, and good for one use.
+//! the account on every request; refresh tokens are random, stored as hashes, and good for one use. API keys are random
+//! and stored as hashes too; programs use them at the doors of other APIs.
 
 mod attempts;
+mod keys;
 mod line;
 mod manage;
 mod name;
@@ -25,6 +27,7 @@ use self::{
     token::{Claims, Signer},
 };
 pub use self::{
+    keys::{MAX_KEYS, NewKey},
     password::{Hashing, MAX_BYTES as MAX_PASSWORD_BYTES, MIN_CHARS as MIN_PASSWORD_CHARS},
     secret::{SigningSecret, WeakSecret, new_invite_code, new_signing_secret},
 };
@@ -85,6 +88,9 @@ pub enum AuthError {
     /// Another group has this name.
     #[error("the group's name is taken")]
     GroupTaken,
+    /// A user has as many API keys as may be.
+    #[error("too many keys")]
+    TooManyKeys,
     /// Unknown name, wrong password or disabled account: not told apart.
     #[error("wrong name or password")]
     InvalidCredentials,

@@ -17,6 +17,11 @@ pub(super) fn check_group(name: &str) -> Result<(), AuthError> {
     check_field("name", name)
 }
 
+/// The same for names of keys.
+pub(super) fn check_key(name: &str) -> Result<(), AuthError> {
+    check_field("name", name)
+}
+
 fn check_field(field: &'static str, name: &str) -> Result<(), AuthError> {
     let invalid = |message| Err(AuthError::InvalidField { field, message });
     if name.is_empty() || name.chars().nth(MAX_CHARS).is_some() {

@@ -239,11 +239,19 @@ impl LiveRun {
         buffer.frames.get(from..to).map(<[Frame]>::to_vec).unwrap_or_default()
     }
 
-    /// Stops it if it is to be cancelled without watchers, and has none.
+    /// Stops it if it is to be cancelled without watchers, and has none. Who leaves when the end was told has heard it: what
+    /// an answer leaves to do is done all the same.
     pub(super) fn stop_unwatched(&self) {
-        if self.watchers.load(Ordering::Acquire) == 0 && self.on_disconnect == OnDisconnect::Cancel {
+        let is_unwatched = self.watchers.load(Ordering::Acquire) == 0;
+        if is_unwatched && self.on_disconnect == OnDisconnect::Cancel && !self.is_told() {
             self.stop(StopReason::Left);
         }
+    }
+
+    /// Whether the store has the end, so that watchers have it too.
+    fn is_told(&self) -> bool {
+        let buffer = self.buffer();
+        buffer.closed_at.is_some() && buffer.flushed == buffer.frames.len()
     }
 
     /// Registers a watcher; it counts until the guard drops.
@@ -266,9 +274,8 @@ pub(super) struct Watcher(Arc<LiveRun>);
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        let was_last = self.0.watchers.fetch_sub(1, Ordering::AcqRel) == 1;
-        if was_last && self.0.on_disconnect == OnDisconnect::Cancel {
-            self.0.stop(StopReason::Left);
+        if self.0.watchers.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.stop_unwatched();
         }
     }
 }

@@ -58,7 +58,7 @@ impl Inner {
         if let Some(live) = enqueued.interrupted.and_then(|run| self.live().get(&run).cloned()) {
             live.stop(super::live::StopReason::User);
         }
-        Ok(Turn { run, session_name: accept.session_name.clone(), watch })
+        Ok(Turn { run, session_name: accept.session_name.clone(), answer: None, watch })
     }
 
     /// Starts the next runs of all sessions in which nothing runs.

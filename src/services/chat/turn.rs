@@ -189,7 +189,8 @@ impl Inner {
             let id = TurnId { run, user: submission.user.id };
             let scene = Scene { request_id: submission.request_id, ..Scene::of(id, submission.user.role, accepted) };
             let (live, sink) = self.enter(&scene, Vec::new(), started);
-            let turn = Turn { run, session_name: scene.session_name.clone(), watch: Watch::live(&live, 0) };
+            let answer = Some(scene.accepted.message);
+            let turn = Turn { run, session_name: scene.session_name.clone(), answer, watch: Watch::live(&live, 0) };
             // When the caller has left, the turn is dropped here, and its watcher with it.
             let _ = reply.send(Ok(turn));
             fail::fail_point!("turn:replied");
@@ -289,7 +290,8 @@ impl Inner {
     /// The turn that an equal request started before.
     async fn again(self: &Arc<Self>, user: UserId, run: RunId) -> Result<Turn, StartError> {
         let stored = self.ports.chats.run(user, run).await.map_err(|error| StartError::Refused(error.into()))?;
-        Ok(Turn { run, session_name: stored.session_name, watch: self.watch(user, run, 0) })
+        let watch = self.watch(user, run, 0);
+        Ok(Turn { run, session_name: stored.session_name, answer: stored.message, watch })
     }
 
     /// The work of an accepted turn, its end, and its note.

@@ -21,7 +21,7 @@ use crate::domain::{
     chat::TurnResult,
     error::{StoreError, TurnError},
     event::TurnEvent,
-    id::RunId,
+    id::{MessageId, RunId},
     problem::Problem,
     run::RunStatus,
 };
@@ -150,6 +150,8 @@ pub struct Turn {
     pub run: RunId,
     /// The client's name of its session, also when the client gave none.
     pub session_name: String,
+    /// The message that it writes; none as long as it waits in line, and when nothing was said.
+    pub answer: Option<MessageId>,
     /// What happens.
     pub watch: Watch,
 }
@@ -168,21 +170,24 @@ impl Turn {
         match last.await.map(|frame| frame.event()) {
             Some(Ok(TurnEvent::Message { message })) => Ok(*message),
             Some(Ok(TurnEvent::Error { error, .. })) => Err(*error),
-            Some(Ok(_) | Err(_)) | None => {
-                let mut problem = match closing.is_some_and(|closing| closing.is_cancelled()) {
-                    true => Problem::new(
-                        503,
-                        "shutting_down",
-                        "The server is shutting down. The message is kept: its run goes on with the next start.",
-                    ),
-                    false => {
-                        TurnError::Store(StoreError::Unavailable("the run's end could not be read".into())).problem()
-                    }
-                };
-                problem.run_id = Some(self.run.to_string());
-                problem.session_id = Some(self.session_name);
-                Err(problem)
+            Some(Ok(_) | Err(_)) | None if closing.is_some_and(|closing| closing.is_cancelled()) => {
+                Err(Self::postponed(self.run, self.session_name))
             }
+            Some(Ok(_) | Err(_)) | None => Err(Self::lost(self.run, self.session_name)),
         }
+    }
+
+    /// What the client is told of a turn in line whose server ends.
+    fn postponed(run: RunId, session_name: String) -> Problem {
+        let detail = "The server is shutting down. The message is kept: its run goes on with the next start.";
+        let told = Problem::new(503, "shutting_down", detail);
+        Problem { run_id: Some(run.to_string()), session_id: Some(session_name), ..told }
+    }
+
+    /// What the client is told where the frames of a run end without its end.
+    #[must_use]
+    pub fn lost(run: RunId, session_name: String) -> Problem {
+        let lost = TurnError::Store(StoreError::Unavailable("the run's end could not be read".into()));
+        Problem { run_id: Some(run.to_string()), session_id: Some(session_name), ..lost.problem() }
     }
 }

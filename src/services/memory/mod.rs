@@ -1,5 +1,7 @@
-//! What is remembered beside the messages: the session's note, and background events.
+//! What is remembered beside the messages: the session's note, background events, and where conversations stand that
+//! clients keep themselves.
 
+pub mod conversations;
 pub mod events;
 
 use std::{sync::Arc, time::Duration};

@@ -8,6 +8,8 @@ mod document;
 mod documents;
 mod events;
 mod folders;
+mod keys;
+mod openai;
 mod people;
 mod privacy;
 mod runs;

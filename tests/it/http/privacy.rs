@@ -33,6 +33,7 @@ async fn on_every_route() {
     let (root, bea, ada) = (app.admin("root").await, app.user("bea").await, app.user("ada").await);
     root.post("/collections", json!({"name": "hers", "readers": {"users": ["bea"]}})).await;
     let document = root.upload("hers.md", b"# Hers\n\nA text of hers.", Some("hers")).await.json();
+    let key = bea.post("/auth/keys", json!({"name": "hers"})).await.json();
     let turn = bea.post("/chat", json!({"message": "Tell me", "session_id": "hers"})).await.json();
 
     let of = |name: &str, is_hers: bool| -> String {
@@ -41,6 +42,9 @@ async fn on_every_route() {
             "run_id" => turn["run_id"].as_str().unwrap(),
             "message_id" => turn["message_id"].as_str().unwrap(),
             "document_id" => document["document_id"].as_str().unwrap(),
+            "key_id" => key["id"].as_str().unwrap(),
+            // Models are nobody's.
+            "model" => NOBODYS,
             // Those of admins, who share documents, jobs, accounts and groups.
             "job_id" | "filename" | "name" | "username" => NOBODYS,
             _ => panic!("say here what {name} is, and see that other users' are not found"),

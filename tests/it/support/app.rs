@@ -2,6 +2,7 @@
 //! own. Only the model's server is scripted.
 
 use std::{
+    collections::BTreeSet,
     net::SocketAddr,
     path::PathBuf,
     sync::{
@@ -38,7 +39,7 @@ use askback::{
             Ingest, Ports, Vectors, WorkerConfig,
             folders::{Folders, FoldersConfig},
         },
-        memory::events::Events,
+        memory::{conversations::Conversations, events::Events},
         record::{Keeping, Recorder},
         retrieval::{Judges, KnowledgeTool, Retrieval, RetrievalConfig, search::Search},
     },
@@ -219,6 +220,7 @@ impl TestApp {
             ingest,
             folders,
             events: Events::new(store.clone(), store.clone(), port.clone()),
+            conversations: Conversations::new(store.clone(), port.clone()),
             documents,
             blobs,
             extractor,
@@ -361,6 +363,20 @@ impl Answer {
         let errors = body["errors"].as_array().into_iter().flatten();
         let fields = errors.map(|error| error["field"].as_str().unwrap().to_owned()).collect();
         (self.status.as_u16(), body["code"].as_str().unwrap().to_owned(), fields)
+    }
+
+    /// Status, type, code and field of an error in OpenAI's shape; checks that it is one.
+    pub fn openai_error(&self) -> (u16, String, String, Option<String>) {
+        let body = self.json();
+        assert_eq!(self.header("content-type"), "application/json", "{body}");
+        assert!(!self.header("x-request-id").is_empty(), "{body}");
+        let fields = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+        assert_eq!(fields(&body), BTreeSet::from(["error".into()]));
+        let error = &body["error"];
+        assert_eq!(fields(error), BTreeSet::from(["code", "message", "param", "type"].map(str::to_owned)));
+        assert!(!error["message"].as_str().unwrap().is_empty(), "{body}");
+        let text = |name: &str| error[name].as_str().map(str::to_owned);
+        (self.status.as_u16(), text("type").unwrap(), text("code").unwrap(), text("param"))
     }
 
     /// The frames of an event stream, checked to be one `data:` line each.

@@ -4,10 +4,11 @@ use std::{collections::BTreeMap, time::Duration};
 
 use askback::domain::{
     chat::{ChatStore, Finish},
+    conversation::{ConversationStore, Fingerprint, Held},
     error::StoreError,
     id::UserId,
     run::RunStatus,
-    user::{Account, AccountChange, Group, GroupChange, NotChanged, Role, Spent, User, UserStore},
+    user::{Account, AccountChange, ApiKey, Group, GroupChange, NotChanged, Role, Spent, User, UserStore},
 };
 
 use super::{
@@ -122,7 +123,20 @@ async fn a_deleted_account_leaves_nothing_of_its_own(test: &mut TestStore) {
     test.store.add_refresh(&token(test, eva, 1)).await.unwrap();
     let into = GroupChange { add: vec![eva], ..GroupChange::default() };
     test.store.change_group(group.id, &into).await.unwrap();
-    begin(test, eva, says("one")).await.answer(test, "1").await;
+    let key = ApiKey {
+        id: test.id(),
+        user: eva,
+        name: "notebook".into(),
+        hint: "wxyz".into(),
+        created_at: test.now(),
+        last_used_at: None,
+    };
+    test.store.add_key(&key, &[1; 32], 1).await.unwrap();
+    let answered = begin(test, eva, says("one")).await;
+    answered.answer(test, "1").await;
+    let answer = answered.accept.message;
+    let held = Held { user: eva, fingerprint: Fingerprint([1; 32]), answer, at: test.now() };
+    test.store.hold(&held, test.now(), 1).await.unwrap();
     let running = begin(test, eva, says("two")).await;
     test.store.delete_account(eva, LOCAL).await.unwrap();
     assert_eq!(rows(test).await, before);

@@ -2,9 +2,11 @@
 
 mod accounts;
 mod chats;
+mod conversations;
 mod documents;
 mod history;
 mod jobs;
+mod keys;
 mod memory;
 mod opening;
 mod profiles;
