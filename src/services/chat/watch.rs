@@ -162,7 +162,7 @@ impl Turn {
     /// # Errors
     /// What the client is told of a turn that failed, with `run_id` and `session_id`.
     pub async fn finish(self) -> Result<TurnResult, Problem> {
-        let closing = self.watch.closing.clone();
+        let closing = self.watch.closing.clone().unwrap_or_default();
         let last = self
             .watch
             .filter(|frame| std::future::ready(frame.is_terminal()))
@@ -170,9 +170,7 @@ impl Turn {
         match last.await.map(|frame| frame.event()) {
             Some(Ok(TurnEvent::Message { message })) => Ok(*message),
             Some(Ok(TurnEvent::Error { error, .. })) => Err(*error),
-            Some(Ok(_) | Err(_)) | None if closing.is_some_and(|closing| closing.is_cancelled()) => {
-                Err(Self::postponed(self.run, self.session_name))
-            }
+            Some(Ok(_) | Err(_)) | None if closing.is_cancelled() => Err(Self::postponed(self.run, self.session_name)),
             Some(Ok(_) | Err(_)) | None => Err(Self::lost(self.run, self.session_name)),
         }
     }
