@@ -223,6 +223,9 @@ fn short(reply: &str, said: &Said, record: &Record, (offer, known): (&Offer, &Kn
     let first = offer.pick_first(said);
     if let Some((places, tokens)) = &first {
         let other = Said::new(said.rest(*tokens));
+        if intent::is_description(&other) && offer.mentioned(&other).is_subset(places) {
+            return answer(chosen(record, places, reply), "names an option and describes it");
+        }
         if let Some(why) = intent::own_question(&other, known) {
             // "B7. How heavy is it?" stays with what it names; "B7. And what is the meal allowance?" leaves it.
             let mut about = offer.mentioned(&other);
@@ -249,11 +252,6 @@ fn short(reply: &str, said: &Said, record: &Record, (offer, known): (&Offer, &Kn
         // "Borealis Z8" completes what is missing, with another name.
         let is_other_model = intent::are_codes(&strange) && offer.is_other_model(said) && !offer.is_named_in_full(said);
         if !is_other_model {
-            let describes =
-                |(_, tokens): &(BTreeSet<usize>, usize)| intent::is_description(&Said::new(said.rest(*tokens)));
-            if let Some((places, _)) = first.as_ref().filter(|first| describes(first)) {
-                return answer(chosen(record, places, reply), "names an option and describes it");
-            }
             return if first.as_ref().is_some_and(is_remark) {
                 answer(with_remark(record, &mentioned, reply), "names an option and remarks on it")
             } else {

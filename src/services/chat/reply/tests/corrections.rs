@@ -112,6 +112,7 @@ fn a_second_thought_replaces_the_first() {
             ("Basic, sorry, Plus", "2"),
             ("Basic. Wait, no, Plus", "2"),
             ("Basic? Nope, Premium", "3"),
+            ("Basic? No", "nothing"),
             ("Actually, Plus", "2"),
             ("sorry, I meant Plus", "2"),
             ("oops, Plus", "2"),
@@ -137,6 +138,9 @@ fn a_second_thought_replaces_the_first() {
             ("错了，第二个", "2"),
             ("錯了，第二個", "2"),
             ("不是，第二个", "2"),
+            ("银卡错了，金卡", "2"),
+            ("没有金卡", "1,3"),
+            ("金卡还是铂金卡", "2,3"),
         ],
     );
 }

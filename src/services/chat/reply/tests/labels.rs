@@ -45,6 +45,7 @@ fn a_whole_label_is_no_misspelt_other_one() {
             ("我办银卡", "1"),
             ("不是金卡", "1,3"),
             ("不要铂金卡", "1,2"),
+            ("我是金卡用户", "2"),
             // Another name, which is asked for again.
             ("白金卡", "nothing"),
             ("黄金卡", "nothing"),
@@ -127,6 +128,9 @@ fn a_description_behind_a_label_is_no_new_matter() {
         "M5 - the one for the office",
         "M5 (the one for the office)",
         "M5, the small white one",
+        "M5, for the office",
+        "M5 – the one we bought last year",
+        "M5, which I bought in May",
         "M5，办公室那台",
         "M5，辦公室那台",
         "M5，放在办公室的那个",
