@@ -9,18 +9,28 @@ pub const LEADING: &str = "the|a|an|please|pls|i|i'm|i'd|i'll|im|my|mine|mean|me
     what about|how about|just|only|maybe|perhaps|possibly|prefer|both|either|am|was asking|meaning|regarding|concerning|those|these|them|\
     我|我要|我想要|我想|我选|我选择|选|选择|请选|请|请问|我说的是|我指的是|我问的是|我是说|我是指|说的是|指的是|问的是|是|就|就是|就要|就选|\
     那个|那|这个|这|应该是|当然是|我的是|我的|我用的是|我买的是|关于|对于|针对|嗯|好的|好|对|要|想要|给我|麻烦|哦|啊|答案是|答案|选项|\
-    不好意思|抱歉|可能是|大概是|可能|大概|也许|或许|也许是|或许是|是的|那就|还是|编号|号码|要的是|想问的是|想问|看|用|按|在|查";
+    不好意思|抱歉|可能是|大概是|可能|大概|也许|或许|也许是|或许是|是的|那就|还是|编号|号码|要的是|想问的是|想问|看|用|按|在|查|\
+    definitely|certainly|surely|of course|obviously|clearly|naturally|absolutely|yup|kindly|let it be|make it|that would be|\
+    that'd be|it would be|it must be|it should be|must be|should be|would be|i'd go|i'll go|如果可以|\
+    请选择|请给我|就选择|有|我有|其中|肯定是|肯定|一定是|绝对是|当然|当然选|错了|不对|确定是|麻烦选";
 
-/// The same at its end.
+/// What one does with the option, before its name: 我办金卡. Behind the name it is another matter: 金卡办理.
+pub const ACTS: &str = "办|办理|办个|来|来个|换|换成|改成|改为|查询|开|开通|确认|老|用的";
+
+/// Says nothing about which option is meant, at the end of a reply.
 pub const TRAILING: &str = "please|pls|thanks|thank you|one|ones|option|options|then|too|i think|i guess|i mean|i meant|\
     is fine|is good|would be fine|is it|it is|for me|of them|of these|of those|ok|okay|will do|sounds good|only|as well|\
     that one|this one|sorry|if possible|if you can|\
     吧|的|呢|了|啊|呀|哦|哈|嘛|啦|谢谢|多谢|那个|这个|那款|这款|那一个|这一个|那种|这种|那一款|就行|就好|就可以|即可|好了|选项|\
-    、|可以|那边|那里|的那个|的那款|的那种|这边|方面|一个|都要|哈哈";
+    、|可以|那边|那里|的那个|的那款|的那种|这边|方面|一个|都要|哈哈|\
+    thx|thanx|ty|tks|tyvm|cheers|thanks in advance|thank you in advance|thanks a lot|thanks so much|thanks very much|many thanks|\
+    thank you very much|thank you so much|much appreciated|would be great|would be good|would be nice|would be best|would be perfect|\
+    would do|of course|definitely|for sure|certainly|obviously|naturally|absolutely|i suppose|i reckon|indeed|actually|\
+    if you don't mind|if you please|kindly|非常感谢|十分感谢|感谢|谢谢您|谢谢你|谢了|谢谢啦|多谢了|麻烦了|拜托|拜托了|辛苦了|即可谢谢|没错|其实";
 
 /// Joins things that are named.
 pub const CONNECTORS: &str =
-    "and|or|&|+|plus|as well as|and also|also|together with|和|与|跟|及|以及|或|或者|还有|加|加上|并|同|也|nor|、";
+    "and|or|&|+|plus|as well as|and also|also|together with|和|与|跟|及|以及|或|或者|还是|还有|加|加上|并|同|也|nor|、";
 
 /// Begins a part that says what is meant after one that says what is not.
 pub const BUT: &str = "but|but rather|rather|instead|而是|而|但是|但|我要的是";
@@ -30,7 +40,34 @@ pub const NEGATORS: &str = "not|except|except for|excluding|without|anything but
     everything except|everything except for|all except|all except for|any except|anything except|anything other than|\
     other than|any but|but not|neither|nor|don't want|do not want|i don't want|i don't mean|don't mean|don't need|do not need|\
     i don't need|definitely not|certainly not|and not|instead of|rather than|as opposed to|than|\
-    除了|除|除去|不是|不要|也不是|也不要|不选|别选|排除|不包括|并不是|并非|不想要|不需要|非|去掉";
+    除了|除|除去|不是|不要|也不是|也不要|不选|别选|排除|不包括|并不是|并非|不想要|不需要|非|去掉|\
+    don't have|do not have|i don't have|i do not have|没有|我没有|never mind|nevermind|never mind about|forget|forget about|skip|ignore|跳过|忽略|不管|先不管|别管";
+
+/// Joins a part that says what is not meant to the one before it: "the first and not the second".
+pub const JOINTS: &str = "and|or|&|和|与|跟|及|以及|或|或者|还有|也|、";
+
+/// Begins what is meant behind what is not, in one clause: "不要B7要A5".
+pub const TURNS_BACK: &str = "i want|i need|i mean|i meant|i'd like|i would like|give me|it's|it is|\
+    要|是|选|选择|想要|需要|我要|我选|我想要|应该是|换|换成|改成";
+
+/// Takes back what was said before it, or what askback took it for.
+pub const CORRECTS: &str = "no|nope|nah|no no|no wait|wait|wait no|oh no|oops|sorry|my mistake|my bad|correction|not that|not that one|not this|\
+    not this one|no not that|no not that one|wrong|scratch that|actually|no actually|i mean|i meant|no i mean|no i meant|or rather|make that|\
+    不|不对|不是|不是的|不不|不不不|哦不|啊不|噢不|错了|搞错了|说错了|弄错了|我说错了|选错了|我选错了|不是那个|不是这个|更正|等等|等一下|抱歉|\
+    不好意思|对不起|应该是|我是说|我是指|其实|其实是";
+
+/// The other one of two.
+pub const OTHER: &str = "the other|the other one|that other one|my other one|另一个|另外一个|另外那个|另一款|另外一款|另一种|另外一种|另一张|\
+    另一项|另一台|另一份|另一本";
+
+/// What the things on offer may be called, beside the noun of the prompt.
+pub const NOUNS: &str = "option|item|product|model|plan|version|edition|variant|bullet|bullet point|entry|choice|line|row|document|file|\
+    device|machine|type|kind|tier|level|package|alternative|possibility|section|\
+    产品|型号|机型|选项|版本|款式|类型|种类|条目|方案|计划|套餐|等级|级别|文件|文档|手册|商品|设备|机器|车型|部分|答案";
+
+/// Ends the noun in a prompt: "Which care plan | do you mean?".
+pub const PROMPT_ENDS: &str =
+    "do|does|did|is|are|was|were|of|should|would|can|could|shall|will|have|has|you|your|to|for|in|呢|吗|是|还|的";
 
 /// Of these, the ones that begin a part of their own in the middle of a clause: "the first, not the second" without its
 /// comma.
@@ -43,7 +80,7 @@ pub const WHETHER: &str = "是不是|要不要|能不能|会不会|对不对|有
 /// Stands behind what is not meant.
 pub const NEGATED_TAIL: &str = "以外|之外|除外|以外的|之外的|外|外的|以外都要|之外都要|以外的都要|之外的都要|以外都可以|之外都可以|\
     以外都行|之外都行|都可以|都行|都要|的都要|其他都要|其他的都要|其它都要|excluded|is not it|isn't it|aside|apart|其余都要|其余的都要|\
-    其余的|不是|不要|不行|不对|不用|不需要";
+    其余的|不是|不要|不行|不对|不用|不需要|错了|搞错了|选错了";
 
 /// Everything that was offered.
 pub const ALL: &str = "all|all of them|all of these|all of those|all of the above|all the above|everything above|all options|all the options|both|\
@@ -53,7 +90,11 @@ pub const ALL: &str = "all|all of them|all of these|all of those|all of the abov
     no preference|all two|all three|all four|all five|all six|all seven|all eight|the two|the two of them|the lot|in general|\
     都|都是|全都是|以上都是|以上全是|以上全部|以上全要|以上都要|以上所有|上面都是|上述都是|两个都是|三个都是|都要|全部|全部都要|全部要|全要|全都要|全都|两个|两个都要|两个都|两者|两者都要|二者都要|三个都要|四个都要|几个都要|都行|都可以|\
     都看|都想知道|都想要|都想看|都需要|都选|全选|随便|随意|任意|任何一个|任意一个|哪个都行|哪个都可以|哪一个都行|所有|所有的|所有都要|无所谓|\
-    一起|通通|统统|每个|每一个|每个都要|两种都要|两款都要|都说说|都告诉我|都给我|两个都行|两个都可以|一般来说";
+    一起|通通|统统|每个|每一个|每个都要|两种都要|两款都要|都说说|都告诉我|都给我|两个都行|两个都可以|一般来说|\
+    don't care|do not care|doesn't matter|does not matter|it doesn't matter|it does not matter|doesn't really matter|\
+    no matter|no matter which|either works|any works|any will do|either will do|anything|whatever you like|don't mind|do not mind|\
+    五个都要|六个都要|七个都要|八个都要|三个都行|四个都行|三个都可以|三个全要|两个全要|全部都行|\
+    全部都可以|所有都可以|所有都行|都无所谓|没所谓|随便哪个|随便哪一个|随便一个|随便哪个都行|随你|随便你|随便啦|怎么都行|都一样|哪个都一样|不在乎|无所谓哪个";
 
 /// Whoever says this leaves the choice to the evidence.
 pub const UNDECIDED: &str = "i don't know|don't know|dont know|not certain|i'm not certain|not quite sure|not really sure|i am not sure|i dont know|i do not know|no idea|not sure|i'm not sure|\
@@ -145,8 +186,8 @@ pub const PUZZLED: &str = "what|what's that|what is that|what's this|what is thi
 
 /// Says nothing beside an option's name: whose it is, what sort of thing, since when.
 pub const FILLER: &str = "one|ones|model|product|item|device|machine|unit|version|variant|edition|type|kind|thing|document|file|manual|\
-    guide|named|called|specifically|exactly|bought|buy|purchased|got|owned|owner|currently|home|question|case|info|information|know|\
-    该|此|这个|那个|产品|型号|机型|机器|设备|商品|版本|款|文档|文件|手册|资料|买|买的|购买|家里|家|用|问题|情况|信息|请问|具体|知道|了解|想知道|想了解|麻烦|帮忙|一下";
+    guide|named|called|specifically|exactly|bought|buy|purchased|got|owned|owner|currently|home|question|case|info|information|know|user|customer|member|holder|subscriber|\
+    该|此|这个|那个|产品|型号|机型|机器|设备|商品|版本|款|文档|文件|手册|资料|买|买的|购买|家里|家|用|问题|情况|信息|请问|具体|知道|了解|想知道|想了解|麻烦|帮忙|一下|用户|会员|客户|持有|拥有|持卡人|刚|刚办";
 
 /// Asks to be told, and chooses nothing, even where an option is named: "tell me about the first".
 pub const ORDERS: &str =
@@ -154,7 +195,12 @@ pub const ORDERS: &str =
 
 /// Begins a remark on what was named: "Aurora X1, I bought it in May".
 pub const REMARK_BEGINS: &str = "i|i've|i'm|my|mine|we|our|我|我们|我的";
-/// Ends one: "Aurora X1, the white one".
+/// Begins a description of what was named: "M5, the one for the office".
+pub const DESCRIBES: &str = "the one|the ones|that one|for the|for my|for our|in the|in my|in our|it's for|it is for|it's the one|it is the one|\
+    which i|which we|that i|that we";
+/// Ends a description: 办公室那台.
+pub const DESCRIBED: &str = "one|ones|的|那个|这个|那款|这款|那台|这台";
+/// Ends a remark: "Aurora X1, the white one".
 pub const REMARK_ENDS: &str = "one|ones|的|那个|这个|那款|这款|那台|这台|了";
 
 /// Points back at what was named before: "How heavy is it?" after a name.

@@ -6,7 +6,10 @@
 mod choose;
 mod clauses;
 mod intent;
+mod labels;
 mod model;
+mod nouns;
+mod numbered;
 mod ordinal;
 mod said;
 
@@ -110,7 +113,7 @@ pub fn understand(reply: &str, record: &Record, body: Option<&HitlReply>) -> Und
     if body.is_some_and(|body| body.action == Some(HitlAction::Dismiss)) {
         return Understanding::new(Verdict::Dismiss { rest: beside_dismissal(reply, &said, &known) }, "action dismiss");
     }
-    let offer = Offer::new(question);
+    let offer = Offer::new(record);
     let understood = if is_long { long(reply, &said, &known) } else { short(reply, &said, record, (&offer, &known)) };
     match understood {
         Some(understood) if !is_addressed || !matches!(understood.verdict, Verdict::NewQuestion { .. }) => understood,
@@ -184,23 +187,30 @@ fn short(reply: &str, said: &Said, record: &Record, (offer, known): (&Offer, &Kn
                 None => answer(none_of(record, reply, &rest), "none of the options"),
             };
         }
+        Some(Pick::Unclear(reason)) => return answer(nothing(reply), reason),
         None => {}
+    }
+    // "Never mind, the second one" has changed its mind.
+    if let Some(tokens) = intent::behind_refusal(said)
+        && let Some(Pick::Options(places, reason)) = offer.pick(&Said::new(said.rest(tokens)))
+    {
+        return answer(chosen(record, &places, reply), reason);
     }
     if let Some(declined) = intent::decline(said, known) {
         return Some(match declined {
             Decline::Whole => Understanding::new(Verdict::Dismiss { rest: None }, "declines"),
             Decline::First(tokens) => {
                 let rest = intent::rest_as_written(reply, said, tokens);
-                // "Never mind, the second one" has changed its mind.
-                if let Some(Pick::Options(places, reason)) = offer.pick(&Said::new(&rest)) {
-                    Understanding::new(Verdict::Answer(chosen(record, &places, reply)), reason)
-                } else {
-                    Understanding::new(Verdict::Dismiss { rest: Some(rest) }, "declines and says more")
+                match offer.pick(&Said::new(&rest)) {
+                    Some(Pick::NoneOf { rest }) if rest.is_empty() => {
+                        Understanding::new(Verdict::Dismiss { rest: None }, "declines twice")
+                    }
+                    _ => Understanding::new(Verdict::Dismiss { rest: Some(rest) }, "declines and says more"),
                 }
             }
         });
     }
-    if intent::says_nothing(said, question.options.len()) {
+    if intent::says_nothing(&offer.plain(said), question.options.len()) {
         return answer(nothing(reply), "says nothing that chooses");
     }
     let mentioned = offer.mentioned(said);
@@ -213,6 +223,9 @@ fn short(reply: &str, said: &Said, record: &Record, (offer, known): (&Offer, &Kn
     let first = offer.pick_first(said);
     if let Some((places, tokens)) = &first {
         let other = Said::new(said.rest(*tokens));
+        if intent::is_description(&other) && offer.mentioned(&other).is_subset(places) {
+            return answer(chosen(record, places, reply), "names an option and describes it");
+        }
         if let Some(why) = intent::own_question(&other, known) {
             // "B7. How heavy is it?" stays with what it names; "B7. And what is the meal allowance?" leaves it.
             let mut about = offer.mentioned(&other);
@@ -300,9 +313,9 @@ fn chosen(record: &Record, places: &BTreeSet<usize>, reply: &str) -> Answer {
 /// The same, with what the reply says besides the labels among the words.
 fn with_remark(record: &Record, places: &BTreeSet<usize>, reply: &str) -> Answer {
     let mut answer = chosen(record, places, reply);
-    let held = choose::units(&Said::new(&answer.words).tokens);
+    let held = labels::units(&Said::new(&answer.words).tokens);
     let said = Said::new(cut(reply, MAX_ANSWER));
-    if choose::units(&said.tokens).iter().any(|unit| !held.contains(unit)) {
+    if labels::units(&said.tokens).iter().any(|unit| !held.contains(unit)) {
         answer.words = format!("{} {}", answer.words, cut(reply, MAX_ANSWER));
     }
     answer

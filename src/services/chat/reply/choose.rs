@@ -2,22 +2,20 @@
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
-use strsim::osa_distance;
-
 use super::{
-    clauses::{clauses, split_at},
-    ordinal::places,
+    clauses::{clauses, correction, is_correction, split_at},
+    labels::{has_unit, squashed, units},
+    nouns::Nouns,
+    numbered::Numbered,
+    ordinal::{cardinal, places},
     said::{Phrases, Said, Token},
 };
 use crate::{
-    domain::hitl::Question,
-    text::{
-        reply_words as table,
-        words::{is_stop, words},
-    },
+    domain::hitl::Record,
+    text::{reply_words as table, words::is_stop},
 };
 
-static LEADING: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::LEADING));
+static LEADING: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(&format!("{}|{}", table::LEADING, table::ACTS)));
 static TRAILING: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::TRAILING));
 static CONNECTORS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::CONNECTORS));
 static NEGATORS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::NEGATORS));
@@ -26,11 +24,10 @@ static ALL: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::ALL));
 static WHETHER: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::WHETHER));
 static ORDERS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::ORDERS));
 static UNDECIDED: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::UNDECIDED));
+static OTHER: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::OTHER));
+static DECLINES: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::DECLINES));
 static NONE: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::NONE));
 
-/// Shortest name in which one typing error is forgiven: Latin letters, Chinese characters.
-const TYPO_LATIN: usize = 4;
-const TYPO_HAN: usize = 3;
 /// Most ends of clauses at which a reply may turn from an option to something else.
 const MAX_LEAD: usize = 4;
 
@@ -44,93 +41,155 @@ pub(super) enum Pick {
         /// May be empty.
         rest: String,
     },
+    /// Not clear which: it is asked again.
+    Unclear(&'static str),
 }
 
 /// The options of a question under all their names.
 #[derive(Debug)]
 pub(super) struct Offer {
     /// Per option its label, then its aliases.
-    names: Vec<Vec<Said>>,
+    pub(super) names: Vec<Vec<Said>>,
     /// The question that was asked at first.
-    asked: Said,
+    pub(super) asked: Said,
+    nouns: Nouns,
+    /// Options that the question or an earlier answer names: "the other one" is the other of two.
+    spoken_of: BTreeSet<usize>,
 }
 
 impl Offer {
-    pub(super) fn new(question: &Question) -> Self {
-        let names = question
+    pub(super) fn new(record: &Record) -> Self {
+        let question = &record.question;
+        let names: Vec<Vec<Said>> = question
             .options
             .iter()
             .map(|option| std::iter::once(&option.label).chain(&option.aliases).map(|name| Said::new(name)).collect())
             .collect();
-        Self { names, asked: Said::new(&question.original_question) }
+        let nouns = Nouns::new(question, &names);
+        let mut offer =
+            Self { names, asked: Said::new(&question.original_question), nouns, spoken_of: BTreeSet::new() };
+        let answered = |filter| record.answers.iter().any(|answer| answer.filters.contains(filter));
+        offer.spoken_of = offer.held(&offer.asked.tokens);
+        offer.spoken_of.extend((0..offer.len()).filter(|place| answered(&question.options[*place].filter)));
+        offer
     }
 
-    const fn len(&self) -> usize {
+    /// The reply without the nouns of the list: "the second product" is "the second".
+    pub(super) fn plain(&self, said: &Said) -> Said {
+        self.nouns.dropped(said)
+    }
+
+    pub(super) const fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// What the whole reply picks; `None` when it says anything else or is not clear.
+    /// What the whole reply picks; `None` when it says anything else.
     pub(super) fn pick(&self, said: &Said) -> Option<Pick> {
-        let k = self.len();
-        if k == 0 || said.tokens.is_empty() {
+        if self.len() == 0 || said.tokens.is_empty() {
             return None;
         }
-        if let Some(option) = self.whole(&said.tokens) {
+        if let Some(option) = strips(&said.tokens).find_map(|tokens| self.whole(tokens)) {
             return Some(Pick::Options([option].into(), "label"));
         }
-        if let Some(pick) = self.sweeping(said) {
-            return Some(pick);
+        let said = &self.plain(said);
+        if matches!(said.tokens.as_slice(), [only] if only.text == "i") {
+            return Some(Pick::Options([0].into(), "ordinal"));
         }
         let clauses = clauses(&said.tokens);
+        if !clauses.iter().any(|tokens| is_other(tokens))
+            && let Some(pick) = self.sweeping(said).or_else(|| self.count(&said.tokens))
+        {
+            return Some(pick);
+        }
         let orders = |tokens: &&[Token]| lead_strips(tokens).any(|rest| ORDERS.at_start(rest).is_some());
         if WHETHER.stand_in(&said.tokens) || clauses.iter().any(orders) {
             return None;
         }
+        let numbered = |tokens: &[Token]| self.numbered(tokens, said);
+        match numbered(&said.tokens) {
+            Some(Numbered::Same(option)) => return Some(Pick::Options([option].into(), "number and label")),
+            Some(Numbered::Different) => return Some(Pick::Unclear("number and label of different options")),
+            None if clauses.iter().any(|tokens| numbered(tokens) == Some(Numbered::Different)) => {
+                return Some(Pick::Unclear("number and label of different options"));
+            }
+            None => {}
+        }
+        self.by_clauses(&clauses, said)
+    }
+
+    /// What the clauses name, less what they rule out.
+    fn by_clauses(&self, clauses: &[&[Token]], said: &Said) -> Option<Pick> {
+        let everything = || (0..self.len()).collect::<BTreeSet<usize>>();
         let (mut named, mut excluded, mut reason) = (BTreeSet::new(), BTreeSet::new(), "label");
-        for tokens in &clauses {
+        // "Basic, no, Plus" takes Basic back.
+        let mut corrects = false;
+        for tokens in clauses.iter().copied() {
             if clauses.len() > 1 && is_aside(tokens) {
+                corrects |= takes_back(tokens) && !(named.is_empty() && excluded.is_empty());
                 continue;
             }
-            let (set, why) = self.clause(tokens, said)?;
+            if is_other(tokens) {
+                let told = [&excluded, &named, &self.spoken_of].into_iter().find(|told| !told.is_empty());
+                let Some(other) = told.and_then(|told| self.other_than(told)) else {
+                    return Some(Pick::Unclear("the other of which"));
+                };
+                (named, reason) = ([other].into(), "the other one");
+                continue;
+            }
+            let lead = correction(tokens).filter(|_| !named.is_empty());
+            corrects |= lead.is_some();
+            let tokens = &tokens[lead.unwrap_or(0)..];
+            let Some((set, why)) = self.clause(tokens, said) else {
+                return self.is_between_names(tokens).then_some(Pick::Unclear("between two labels"));
+            };
             reason = why;
             match set {
+                Named::These(set) if corrects => (named, corrects) = (set, false),
                 Named::These(set) => named.extend(set),
                 Named::NotThese(set) => excluded.extend(set),
             }
         }
+        if corrects && clauses.last().is_some_and(|last| is_bare_no(last)) {
+            return Some(Pick::Unclear("taken back"));
+        }
         if named.is_empty() && excluded.is_empty() {
             let is_undecided = clauses.iter().any(|tokens| strips(tokens).any(|rest| UNDECIDED.is(rest)));
-            return is_undecided.then(|| Pick::Options((0..k).collect(), "undecided"));
+            return is_undecided.then(|| Pick::Options(everything(), "undecided"));
         }
-        let from = if named.is_empty() { (0..k).collect() } else { named };
+        let from = if named.is_empty() { everything() } else { named };
         let left: BTreeSet<usize> = from.difference(&excluded).copied().collect();
         Some(if left.is_empty() { Pick::NoneOf { rest: String::new() } } else { Pick::Options(left, reason) })
     }
 
-    /// Whether the text names, beside options, a code or a number that none of them has: "Borealis Z8" is not
-    /// Borealis Z9.
-    pub(super) fn is_other_model(&self, said: &Said) -> bool {
-        let is_short = said.tokens.len() <= 3;
-        units(&said.tokens).iter().any(|unit| {
-            let has_digit = unit.bytes().any(|b| b.is_ascii_digit());
-            let is_name = has_digit && (is_short || unit.contains(|c: char| c.is_ascii_alphabetic()));
-            is_name && !self.names.iter().flatten().chain([&self.asked]).any(|name| has_unit(name, unit))
-        })
+    /// The other of two.
+    fn other_than(&self, told: &BTreeSet<usize>) -> Option<usize> {
+        let one = told.first().filter(|_| self.len() == 2 && told.len() == 1)?;
+        Some(1 - one)
     }
 
-    /// Options that are named anywhere in a longer text.
-    pub(super) fn mentioned(&self, said: &Said) -> BTreeSet<usize> {
-        (0..self.len())
-            .filter(|&option| {
-                self.names[option].iter().any(|name| holds_run(&said.tokens, &name.tokens))
-                    || self.telling_units(option).iter().any(|unit| said_unit(said, unit))
+    /// "Two of them" are all of two and none in particular of three; "2 of 3" is the second.
+    fn count(&self, tokens: &[Token]) -> Option<Pick> {
+        strips(tokens).find_map(|tokens| {
+            let words: Vec<&str> = tokens.iter().map(|token| token.text.as_str()).collect();
+            let (number, of) = match words.as_slice() {
+                ["all" | "any" | "everything", "but", number] => (cardinal(number)?, 0),
+                [number, "of", "them" | "these" | "those"] => (cardinal(number)?, 0),
+                [number, "of", of] => (cardinal(number)?, cardinal(of)?),
+                _ => return None,
+            };
+            Some(match number {
+                _ if words.contains(&"but") => Pick::Unclear("all but one of them"),
+                1.. if of == self.len() && number <= of => Pick::Options([number - 1].into(), "ordinal"),
+                _ if of == 0 && number == self.len() => Pick::Options((0..number).collect(), "all"),
+                _ => Pick::Unclear("a number of them"),
             })
-            .collect()
+        })
     }
 
     /// Options that a first sentence or clause picks all by itself, and how many tokens it has; something has to follow.
     pub(super) fn pick_first(&self, said: &Said) -> Option<(BTreeSet<usize>, usize)> {
-        let breaks = (1..said.tokens.len()).filter(|at| said.tokens[*at].after_break);
+        let opens = |at: usize| said.folded.get(..said.tokens[at].start).is_some_and(|head| head.ends_with('('));
+        let breaks = (1..said.tokens.len()).filter(|at| said.tokens[*at].after_break || opens(*at));
         breaks.take(MAX_LEAD).find_map(|at| {
             let head = said.folded.get(..said.tokens[at].start)?;
             match self.pick(&Said::new(head)) {
@@ -138,11 +197,6 @@ impl Offer {
                 _ => None,
             }
         })
-    }
-
-    /// Whether the text holds the whole name of an option.
-    pub(super) fn is_named_in_full(&self, said: &Said) -> bool {
-        self.names.iter().flatten().any(|name| holds_run(&said.tokens, &name.tokens))
     }
 
     /// "All", "none of these", "I don't know".
@@ -221,7 +275,7 @@ impl Offer {
     }
 
     fn joined(&self, tokens: &[Token], said: &Said) -> Option<(BTreeSet<usize>, &'static str)> {
-        let parts = split_at(tokens, &CONNECTORS);
+        let parts = split_at(tokens, &CONNECTORS, |name| self.whole(name).is_some());
         if parts.len() < 2 {
             return None;
         }
@@ -261,17 +315,28 @@ impl Offer {
             Counted::Unclear => return None,
             Counted::Other => {}
         }
+        match self.numbered(tokens, said) {
+            Some(Numbered::Same(option)) => return Some((one(option), "number and label")),
+            Some(Numbered::Different) => return None,
+            None => {}
+        }
+        // 金卡还是铂金卡 names two, though one name holds all of its words.
+        if self.held(tokens).len() > 1 {
+            return None;
+        }
         if let Some(option) = strips(tokens).find_map(|tokens| self.by_units(tokens, false)) {
             return Some((one(option), "part of a label"));
         }
-        let typed = strips(tokens).find_map(|tokens| self.by_units(tokens, true).or_else(|| self.misspelt(tokens)));
-        typed.map(|option| (one(option), "label with a typing error"))
+        self.mistyped(tokens).map(|option| (one(option), "label with a typing error"))
     }
 
     /// By place in the list.
     fn counted(&self, tokens: &[Token], said: &Said) -> Counted {
         if said.has_odd_symbols() {
             return Counted::Other;
+        }
+        if self.count(tokens).is_some() {
+            return Counted::Unclear;
         }
         for stripped in strips(tokens) {
             // "the one", "that one" point at something else than the list.
@@ -287,52 +352,6 @@ impl Offer {
             return if is_clear { Counted::Places(set) } else { Counted::Unclear };
         }
         Counted::Other
-    }
-
-    /// The only option with exactly this name.
-    fn whole(&self, tokens: &[Token]) -> Option<usize> {
-        let text = squashed(tokens);
-        if text.is_empty() {
-            return None;
-        }
-        only(self.names.iter().map(|names| names.iter().any(|name| squashed(&name.tokens) == text)))
-    }
-
-    /// The only option whose name, spelt with one error, is this.
-    fn misspelt(&self, tokens: &[Token]) -> Option<usize> {
-        let text = squashed(tokens);
-        only(self.names.iter().map(|names| names.iter().any(|name| is_near(&text, &squashed(&name.tokens)))))
-    }
-
-    /// The only option whose names hold all that is said, words of the first question aside.
-    fn by_units(&self, tokens: &[Token], forgiving: bool) -> Option<usize> {
-        let units = units(tokens);
-        let fits = |name: &Said| {
-            let mut telling = 0;
-            for unit in &units {
-                let exact = has_unit(name, unit);
-                if exact || (forgiving && has_near_unit(name, unit)) {
-                    telling += usize::from(is_telling(unit));
-                } else if !is_stop(unit) && !has_unit(&self.asked, unit) {
-                    return false;
-                }
-            }
-            telling > 0
-        };
-        only(self.names.iter().map(|names| names.iter().any(fits)))
-    }
-
-    /// Units of an option's names that no other option has and the question does not hold.
-    fn telling_units(&self, option: usize) -> Vec<String> {
-        let others =
-            || self.names.iter().enumerate().filter(|(index, _)| *index != option).flat_map(|(_, names)| names);
-        let own = self.names[option].iter().flat_map(|name| units(&name.tokens));
-        own.filter(|unit| {
-            let is_long = unit.chars().count() >= 3 || unit.bytes().any(|b| b.is_ascii_digit()) && unit.len() > 1;
-            let is_word = is_long || unit.chars().count() == 2 && !unit.is_ascii();
-            is_word && !is_stop(unit) && !others().any(|name| has_unit(name, unit)) && !has_unit(&self.asked, unit)
-        })
-        .collect()
     }
 }
 
@@ -354,13 +373,6 @@ enum Named {
     NotThese(BTreeSet<usize>),
 }
 
-/// The place of the only `true`.
-fn only(fits: impl Iterator<Item = bool>) -> Option<usize> {
-    let mut found = fits.enumerate().filter_map(|(index, fits)| fits.then_some(index));
-    let first = found.next()?;
-    found.next().is_none().then_some(first)
-}
-
 /// `tokens` with fewer and fewer carrier words around them, the whole first.
 pub(super) fn strips(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
     lead_strips(tokens).flat_map(|rest| {
@@ -379,10 +391,10 @@ fn counts_to(tokens: &[Token], k: usize) -> bool {
             "both" | "either" | "neither" | "two" | "两" | "二" => 2,
             "three" | "三" => 3,
             "four" | "四" => 4,
-            "five" => 5,
-            "six" => 6,
-            "seven" => 7,
-            "eight" => 8,
+            "five" | "五" => 5,
+            "six" | "六" => 6,
+            "seven" | "七" => 7,
+            "eight" | "八" => 8,
             _ => return true,
         };
         count == k
@@ -404,8 +416,23 @@ fn is_word(tokens: &[Token]) -> bool {
 /// A clause that only leads to another: "ok", "no", "not sure". An article ends none: "a, b" names letters.
 fn is_aside(tokens: &[Token]) -> bool {
     let ends_in_letter = tokens.last().is_some_and(|last| last.text == "a");
-    let is_bare_no = matches!(tokens, [one] if one.text == "no" || one.text == "不");
-    !ends_in_letter && (is_bare_no || strips(tokens).any(|rest| rest.is_empty() || UNDECIDED.is(rest)))
+    let is_empty = |rest: &[Token]| rest.is_empty() || UNDECIDED.is(rest);
+    !ends_in_letter && (takes_back(tokens) || strips(tokens).any(is_empty))
+}
+
+/// "No", "oh, sorry", 不对啊; "no thanks" declines.
+fn takes_back(tokens: &[Token]) -> bool {
+    is_correction(tokens) || !DECLINES.is(tokens) && strips(tokens).any(is_correction)
+}
+
+/// Takes back what was said, with nothing in its place: "Plus? No."
+fn is_bare_no(tokens: &[Token]) -> bool {
+    matches!(squashed(tokens).as_str(), "no" | "nope" | "nah" | "wrong" | "不" | "不对" | "不是" | "错了")
+}
+
+/// "The other one", 另一个.
+fn is_other(tokens: &[Token]) -> bool {
+    strips(tokens).any(|rest| OTHER.is(rest))
 }
 
 /// A tail that excludes even without a negator before it.
@@ -413,83 +440,10 @@ fn is_exclusion(tail: &[Token]) -> bool {
     let text = squashed(tail);
     text.contains('外')
         || text.starts_with('不')
+        || text.ends_with("错了")
         || text == "isn'tit"
         || text == "excluded"
         || text == "apart"
         || text == "aside"
         || text == "isnotit"
-}
-
-pub(super) fn squashed(tokens: &[Token]) -> String {
-    tokens.iter().map(|token| token.text.as_str()).collect()
-}
-
-/// What is compared with names: Latin tokens, and the dictionary's words of Chinese runs.
-pub(super) fn units(tokens: &[Token]) -> Vec<String> {
-    let mut units = Vec::new();
-    let mut run = String::new();
-    let mut end = 0;
-    for token in tokens {
-        if !run.is_empty() && (!token.is_han() || token.start != end) {
-            units.extend(words(&run).into_iter().map(|word| word.text.to_owned()));
-            run.clear();
-        }
-        if token.is_han() {
-            run.push_str(&token.text);
-        } else {
-            units.push(token.text.clone());
-        }
-        end = token.end;
-    }
-    units.extend(words(&run).into_iter().map(|word| word.text.to_owned()));
-    units
-}
-
-/// Whether a unit can tell options apart by itself.
-fn is_telling(unit: &str) -> bool {
-    unit.is_ascii() || unit.chars().count() > 1
-}
-
-fn has_unit(name: &Said, unit: &str) -> bool {
-    if unit.is_ascii() {
-        name.tokens.iter().any(|token| token.text == unit)
-    } else {
-        squashed(&name.tokens).contains(unit)
-    }
-}
-
-/// Whether `name` holds the unit with one typing error. Numbers and codes are never forgiven.
-fn has_near_unit(name: &Said, unit: &str) -> bool {
-    let is_word = |text: &str| text.chars().all(char::is_alphabetic) && !text.starts_with(crate::text::words::is_han);
-    is_word(unit)
-        && !is_stop(unit)
-        && name.tokens.iter().any(|token| {
-            is_word(&token.text) && token.text.chars().count() >= TYPO_LATIN && osa_distance(&token.text, unit) <= 1
-        })
-}
-
-fn is_near(text: &str, name: &str) -> bool {
-    let (long, shortest) =
-        (name.chars().count(), if name.contains(crate::text::words::is_han) { TYPO_HAN } else { TYPO_LATIN });
-    long >= shortest
-        && text.chars().count() + 1 >= shortest
-        && osa_distance(text, name) <= 1
-        && numerals(text) == numerals(name)
-}
-
-/// Digits and Chinese numerals: names that differ in one of them are different names.
-fn numerals(text: &str) -> String {
-    text.chars().filter(|c| c.is_numeric() || "一二三四五六七八九十两".contains(*c)).collect()
-}
-
-fn holds_run(tokens: &[Token], name: &[Token]) -> bool {
-    !name.is_empty() && tokens.windows(name.len()).any(|window| window.iter().zip(name).all(|(a, b)| a.text == b.text))
-}
-
-fn said_unit(said: &Said, unit: &str) -> bool {
-    if unit.is_ascii() {
-        said.tokens.iter().any(|token| token.text == unit)
-    } else {
-        squashed(&said.tokens).contains(unit)
-    }
 }

@@ -5,8 +5,9 @@ use std::{collections::BTreeSet, sync::LazyLock};
 use strsim::osa_distance;
 
 use super::{
-    choose::{squashed, strips, units},
+    choose::strips,
     clauses::clauses,
+    labels::{squashed, units},
     ordinal::places,
     said::{Phrases, Said, Token},
 };
@@ -36,6 +37,8 @@ static ALL: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::ALL));
 static NEGATORS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::NEGATORS));
 static PUZZLED: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::PUZZLED));
 static REMARK_BEGINS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::REMARK_BEGINS));
+static DESCRIBES: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::DESCRIBES));
+static DESCRIBED: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::DESCRIBED));
 static REMARK_ENDS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::REMARK_ENDS));
 static ASKS_ON: LazyLock<Phrases> = LazyLock::new(|| Phrases::new("what about|how about"));
 static POINTS_BACK: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(table::POINTS_BACK));
@@ -55,6 +58,8 @@ static AROUND: LazyLock<Phrases> = LazyLock::new(|| {
 /// Longest completion of a slot: words, Chinese characters.
 const SLOT_WORDS: usize = 6;
 const SLOT_HAN: usize = 12;
+/// Longest description of a named option, in tokens.
+const DESCRIPTION: usize = 12;
 /// Most content words of a completion whose type cannot be checked.
 const LOOSE_SLOT_TERMS: usize = 3;
 /// Most digits of a number that can be meant as a place.
@@ -87,6 +92,14 @@ pub(super) fn decline(said: &Said, known: &Known) -> Option<Decline> {
         Some(end) => Decline::First(taken + end),
         None => Decline::Whole,
     })
+}
+
+/// What stands behind a refusal, by its first token: "算了，第二个吧" has changed its mind.
+pub(super) fn behind_refusal(said: &Said) -> Option<usize> {
+    match refusal(said)? {
+        Decline::First(tokens) => Some(tokens),
+        Decline::Whole => None,
+    }
 }
 
 fn refusal(said: &Said) -> Option<Decline> {
@@ -188,6 +201,15 @@ pub(super) fn asks_on(said: &Said) -> bool {
 pub(super) fn is_remark(said: &Said) -> bool {
     let remarks = REMARK_BEGINS.at_start(&said.tokens).is_some() || REMARK_ENDS.at_end(&said.tokens).is_some();
     remarks && Read::read(&said.folded).dimension.is_none()
+}
+
+/// Whether it describes what was named, and says nothing of its own: "the one for the office", 办公室那台.
+pub(super) fn is_description(said: &Said) -> bool {
+    let is_asking = said.folded.contains('?') || QUESTION.stand_in(&said.tokens);
+    let begins = DESCRIBES.at_start(&said.tokens).is_some();
+    let ends = DESCRIBED.at_end(&said.tokens).is_some() && !VERBS.stand_in(&said.tokens);
+    let is_short = said.tokens.len() <= DESCRIPTION;
+    is_short && (begins || ends) && !is_asking && Read::read(&said.folded).dimension.is_none()
 }
 
 /// How many of the tokens from `from` on only lead to what follows: "also", 另外.

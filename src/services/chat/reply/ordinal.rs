@@ -16,6 +16,7 @@ pub(super) fn places(tokens: &[Token], k: usize) -> Option<BTreeSet<usize>> {
         ["second" | "next", "last"] | ["second" | "next", "to", "last"] | ["last", "but", "one"] => {
             vec![k.checked_sub(1)?]
         }
+        ["one", "before", "last"] | ["one", "before", "the", "last"] => vec![k.checked_sub(1)?],
         ["third", "to", "last"] | ["third", "last"] => vec![k.checked_sub(2)?],
         ["first" | "top", count] => (1..=cardinal(count).filter(|count| *count > 1)?).collect(),
         ["last" | "bottom", count] => {
@@ -31,6 +32,13 @@ pub(super) fn places(tokens: &[Token], k: usize) -> Option<BTreeSet<usize>> {
     Some(places)
 }
 
+const CARDINALS: [&str; 8] = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
+
+/// Whether it counts things when a name follows: "one Borealis".
+pub(super) fn is_cardinal_word(word: &str) -> bool {
+    CARDINALS.contains(&word)
+}
+
 fn english(word: &str, k: usize) -> Option<usize> {
     if let [letter @ b'a'..=b'h'] = word.as_bytes() {
         return Some(usize::from(letter - b'a') + 1);
@@ -40,23 +48,24 @@ fn english(word: &str, k: usize) -> Option<usize> {
     }
     match word {
         "last" | "final" | "bottom" | "latter" => Some(k),
+        "penultimate" => k.checked_sub(1),
         "top" | "former" => Some(1),
         "middle" if k % 2 == 1 && k > 1 => Some(k / 2 + 1),
         "first" | "1st" => Some(1),
-        "second" | "2nd" => Some(2),
-        "third" | "3rd" => Some(3),
-        "fourth" | "4th" => Some(4),
+        "second" | "2nd" | "ii" => Some(2),
+        "third" | "3rd" | "iii" => Some(3),
+        "fourth" | "4th" | "iv" => Some(4),
         "fifth" | "5th" => Some(5),
-        "sixth" | "6th" => Some(6),
-        "seventh" | "7th" => Some(7),
-        "eighth" | "8th" => Some(8),
+        "sixth" | "6th" | "vi" => Some(6),
+        "seventh" | "7th" | "vii" => Some(7),
+        "eighth" | "8th" | "viii" => Some(8),
         word => cardinal(word),
     }
 }
 
-fn cardinal(word: &str) -> Option<usize> {
-    let words = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
-    let spelled = words.iter().position(|known| *known == word).map(|at| at + 1);
+/// A number of things, spelt or in one digit.
+pub(super) fn cardinal(word: &str) -> Option<usize> {
+    let spelled = CARDINALS.iter().position(|known| *known == word).map(|at| at + 1);
     spelled.or_else(|| (word.len() == 1).then(|| word.parse().ok()).flatten())
 }
 
@@ -97,14 +106,17 @@ fn chinese(text: &str, k: usize) -> Option<Vec<usize>> {
     matches!(text.strip_prefix(bare), Some("" | "号" | "项" | "选项")).then(|| numeral(bare)).flatten().map(|n| vec![n])
 }
 
+/// Measure words of what is offered.
+pub(super) const CLASSIFIERS: [&str; 19] = [
+    "选项", "个", "款", "项", "种", "条", "本", "份", "号", "台", "件", "家", "篇", "类", "只", "张", "位", "部", "点",
+];
+
 fn without_classifier(text: &str) -> &str {
-    const CLASSIFIERS: [&str; 18] =
-        ["选项", "个", "款", "项", "种", "条", "本", "份", "号", "台", "件", "家", "篇", "类", "只", "张", "位", "部"];
     let rest = CLASSIFIERS.iter().find_map(|classifier| text.strip_suffix(classifier));
     rest.filter(|rest| !rest.is_empty()).unwrap_or(text)
 }
 
-fn numeral(text: &str) -> Option<usize> {
+pub(super) fn numeral(text: &str) -> Option<usize> {
     let mut chars = text.chars();
     let only = (chars.next(), chars.next());
     if let (Some(c), None) = only
@@ -143,6 +155,10 @@ mod tests {
             ("first two", Some(vec![1, 2])),
             ("last two", Some(vec![2, 3])),
             ("middle", Some(vec![2])),
+            ("II", Some(vec![2])),
+            ("Ⅲ", Some(vec![3])),
+            ("penultimate", Some(vec![2])),
+            ("one before the last", Some(vec![2])),
             ("第二个", Some(vec![2])),
             ("第3款", Some(vec![3])),
             ("第三", Some(vec![3])),

@@ -4,7 +4,10 @@ use async_trait::async_trait;
 use futures::stream;
 use proptest::prelude::*;
 
+mod corrections;
 mod kinds;
+mod labels;
+mod lists;
 
 use super::*;
 use crate::domain::{
