@@ -346,7 +346,7 @@ mod tests {
         };
         let chosen = answer("Borealis and Plus", &[("Borealis", &["b"]), ("Plus", &["p"])]);
         assert_eq!(of(0, std::slice::from_ref(&chosen)), [["Borealis"]]);
-        assert_eq!(about(&parts[1], &parts, &[chosen.clone()])[0].words, "Plus");
+        assert_eq!(about(&parts[1], &parts, std::slice::from_ref(&chosen))[0].words, "Plus");
         assert_eq!(of(2, &[chosen]), Vec::<Vec<String>>::new());
         let both = answer("Aurora", &[("Aurora", &["a"])]);
         assert_eq!(
