@@ -239,7 +239,8 @@ fn every_point_is_known() {
             }
         }
     }
+    let reindexing = super::reindex::POINTS.iter().filter_map(|(point, _)| point.split('=').next());
     let known: BTreeSet<String> =
-        [&TURN[..], &RECOVERY, &OTHER, &JOB].concat().into_iter().map(str::to_owned).collect();
+        [&TURN[..], &RECOVERY, &OTHER, &JOB].concat().into_iter().chain(reindexing).map(str::to_owned).collect();
     assert_eq!(named, known);
 }

@@ -17,7 +17,7 @@ const SIGABRT: i32 = 6;
 const LOOKS: usize = 500;
 
 /// Where it dies, and whether the new vectors are current by then.
-const POINTS: [(&str, bool); 6] = [
+pub(super) const POINTS: [(&str, bool); 6] = [
     ("job:embedded=1*off->panic(kill)", false),
     ("reindex:indexed=2*off->panic(kill)", false),
     ("reindex:built=panic(kill)", false),
