@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{Ingest, IngestError, Inner};
@@ -55,18 +56,22 @@ impl Ingest {
                 Ok(files) => tracing::info!(files, "files of uploads that never became jobs were removed"),
                 Err(error) => tracing::warn!(%error, "what a dead process left was not removed"),
             }
-            let mut is_time = true;
+            // All documents are counted for how the vectors stand: not again at once after the start, not after each
+            // deletion, and no deletion puts it off.
+            let every = self.inner.config.tidy;
+            let mut time = interval_at(Instant::now() + every, every);
+            time.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let mut is_time = false;
             loop {
                 if let Err(error) = self.collect().await {
                     tracing::warn!(%error, "what nothing needs was not removed");
                 }
-                // All documents are counted for it: not after each deletion.
                 if is_time && let Err(error) = self.survey().await {
                     tracing::warn!(%error, "how the vectors stand is not known");
                 }
                 is_time = tokio::select! {
                     () = self.inner.untidy.notified() => false,
-                    () = tokio::time::sleep(self.inner.config.tidy) => true,
+                    _ = time.tick() => true,
                 };
             }
         };
@@ -106,7 +111,6 @@ impl Inner {
     }
 
     fn ago(&self, span: Duration) -> Millis {
-        let span = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
-        Millis(self.ports.clock.now().0.saturating_sub(span))
+        self.ports.clock.now() - span
     }
 }
