@@ -5,30 +5,28 @@ use std::{
     ffi::OsStr,
     io,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use askback::{adapters::extract::file_type, config::Config, domain::job::JobState};
 use futures::{StreamExt, stream};
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar};
 use reqwest::{
     Body,
     multipart::{Form, Part},
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tokio_util::io::ReaderStream;
 
 use super::{
     Failure,
     args::Ingest,
-    link::{self, Link},
+    job::{self, Job, style},
+    link::Link,
     output,
 };
 
 /// Files that are under way at a time; the server reads a few of them and queues the rest.
 const AT_ONCE: usize = 4;
-/// How often a job is asked how it stands.
-const LOOK: Duration = Duration::from_millis(150);
 
 /// What became of a file.
 #[derive(Debug, Serialize)]
@@ -54,21 +52,6 @@ struct Report<'a> {
     skipped: &'a BTreeSet<String>,
     /// Links of folders that lead out of the folder, to another folder or nowhere.
     not_followed: &'a BTreeSet<String>,
-}
-
-#[derive(Deserialize)]
-struct Queued {
-    job_id: String,
-}
-
-#[derive(Deserialize)]
-struct Job {
-    status: JobState,
-    message: String,
-    total_chunks: i64,
-    processed_chunks: i64,
-    error: Option<String>,
-    error_code: Option<String>,
 }
 
 pub(crate) async fn run(config: Config, wish: Ingest) -> Result<(), Failure> {
@@ -197,17 +180,12 @@ async fn one(link: &Link, collection: &str, path: &Path, filename: &str, bar: &P
     let bytes = file.metadata().await?.len();
     let part = Part::stream_with_length(Body::wrap_stream(ReaderStream::new(file)), bytes);
     let form = Form::new().text("collection", collection.to_owned()).part("file", part.file_name(filename.to_owned()));
-    let queued: Queued = link::read(link::send(link.post("/documents/upload/async").multipart(form)).await?).await?;
-    let path = format!("/documents/upload/jobs/{}", queued.job_id);
-    loop {
-        let job: Job = link::read(link::send(link.get(&path)).await?).await?;
-        if matches!(job.status, JobState::Completed | JobState::Failed) {
-            return Ok(job);
-        }
+    let start = link.post("/documents/upload/async").multipart(form);
+    job::follow(link, start, "/documents/upload/jobs", |job| {
         bar.set_message(format!("{} {}/{}", job.message, job.processed_chunks, job.total_chunks));
         bar.tick();
-        tokio::time::sleep(LOOK).await;
-    }
+    })
+    .await
 }
 
 fn report(wish: &Ingest, outcomes: &[Outcome], files: &Files) -> Result<(), Failure> {
@@ -236,8 +214,4 @@ fn report(wish: &Ingest, outcomes: &[Outcome], files: &Files) -> Result<(), Fail
         output::line(&format!("{completed} completed, {failed} failed, in the collection {}", wish.collection))?;
     }
     if failed == 0 { Ok(()) } else { Err(Failure::Silent) }
-}
-
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
 }

@@ -7,6 +7,7 @@ mod doctor;
 mod eval;
 mod group;
 mod ingest;
+mod job;
 mod link;
 mod output;
 mod reindex;

@@ -1,34 +1,15 @@
 //! `askback reindex`: the vectors of all documents anew, with progress. Exit codes: 0 all are as configured, 1 failed.
 
-use std::time::Duration;
-
 use askback::{config::Config, domain::job::JobState};
-use indicatif::{ProgressBar, ProgressStyle};
-use serde::{Deserialize, Serialize};
+use indicatif::ProgressBar;
+use serde::Serialize;
 
 use super::{
     Failure, args,
-    link::{self, Link},
+    job::{self, Job, style},
+    link::Link,
     output,
 };
-
-/// How often the job is asked how it stands.
-const LOOK: Duration = Duration::from_millis(150);
-
-#[derive(Deserialize)]
-struct Started {
-    job_id: String,
-}
-
-#[derive(Deserialize)]
-struct Job {
-    status: JobState,
-    message: String,
-    total_chunks: i64,
-    processed_chunks: i64,
-    error: Option<String>,
-    error_code: Option<String>,
-}
 
 /// How it ended.
 #[derive(Serialize)]
@@ -53,22 +34,16 @@ pub(crate) async fn run(config: Config, wish: args::Reindex) -> Result<(), Failu
 
 /// Starts the job, or finds the one under way, and looks on to its end.
 async fn follow(link: &Link) -> Result<Job, Failure> {
-    let started: Started = link::read(link::send(link.post("/reindex")).await?).await?;
-    let path = format!("/reindex/jobs/{}", started.job_id);
     let bar = ProgressBar::new(0);
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} passages, {elapsed}: {msg}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    loop {
-        let job: Job = link::read(link::send(link.get(&path)).await?).await?;
-        if matches!(job.status, JobState::Completed | JobState::Failed) {
-            bar.finish_and_clear();
-            return Ok(job);
-        }
+    bar.set_style(style("{bar:30} {pos}/{len} passages, {elapsed}: {msg}"));
+    let job = job::follow(link, link.post("/reindex"), "/reindex/jobs", |job| {
         bar.set_length(job.total_chunks.unsigned_abs());
         bar.set_position(job.processed_chunks.unsigned_abs());
-        bar.set_message(job.message);
-        tokio::time::sleep(LOOK).await;
-    }
+        bar.set_message(job.message.clone());
+    })
+    .await?;
+    bar.finish_and_clear();
+    Ok(job)
 }
 
 fn report(job: &Job, as_json: bool) -> Result<(), Failure> {

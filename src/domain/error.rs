@@ -38,6 +38,18 @@ pub enum EngineError {
     Rejected(#[serde(skip)] String),
 }
 
+impl From<StoreError> for EngineError {
+    fn from(error: StoreError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+impl From<EngineError> for StoreError {
+    fn from(error: EngineError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
 /// Why a model call failed. The texts are for the log, never for a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum ModelError {

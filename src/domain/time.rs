@@ -1,6 +1,10 @@
 //! Time as the domain counts it, and the port that tells it.
 
-use std::{fmt, ops::Add, time::Duration};
+use std::{
+    fmt,
+    ops::{Add, Sub},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize, Serializer};
@@ -22,8 +26,20 @@ impl Add<Duration> for Millis {
     type Output = Self;
 
     fn add(self, span: Duration) -> Self {
-        Self(self.0.saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
+        Self(self.0.saturating_add(millis(span)))
     }
+}
+
+impl Sub<Duration> for Millis {
+    type Output = Self;
+
+    fn sub(self, span: Duration) -> Self {
+        Self(self.0.saturating_sub(millis(span)))
+    }
+}
+
+fn millis(span: Duration) -> i64 {
+    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl fmt::Display for Millis {
@@ -64,6 +80,13 @@ pub trait Clock: Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spans_never_leave_what_can_be_counted() {
+        let span = Duration::from_millis(5);
+        assert_eq!((Millis(7) + span, Millis(7) - span), (Millis(12), Millis(2)));
+        assert_eq!((Millis(1) + Duration::MAX, Millis(-2) - Duration::MAX), (Millis(i64::MAX), Millis(i64::MIN)));
+    }
 
     #[test]
     fn shows_milliseconds_always() {

@@ -4,6 +4,7 @@
 //! of the process.
 
 pub mod clean;
+pub mod common;
 pub mod dimensions;
 pub mod facets;
 pub mod fold;

@@ -1,6 +1,9 @@
 //! What people say when they are asked which of several things they mean: word tables in English and Chinese, folded
 //! (see [`super::fold()`]), phrases separated by `|`.
 
+/// Chinese numerals, as one chooses and names differ by them.
+pub const NUMERALS: &str = "一二三四五六七八九十两";
+
 /// Says nothing about which option is meant, at the beginning of a reply.
 pub const LEADING: &str = "the|a|an|please|pls|i|i'm|i'd|i'll|im|my|mine|mean|meant|want|wanted|need|would|like|choose|\
     pick|select|take|let's|lets|let|me|us|we|go|going|with|for|about|of|on|in|at|to|from|by|it's|its|it|is|was|that|that's|\

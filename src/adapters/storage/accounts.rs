@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{
-    sql::{Sql, Texts, Tx, lists},
+    sql::{Sql, Texts, Tx, texts},
     users::{USER_BY_NAME, UserRow, revoke_all},
 };
 use crate::domain::{
@@ -31,7 +31,7 @@ pub(super) async fn named(tx: &mut Tx, name_key: &str) -> Result<Account, StoreE
     with_groups(tx, vec![row]).await?.pop().ok_or(StoreError::NotFound)
 }
 
-const GROUPS: Texts = lists!("
+const GROUPS: Texts = texts!("
 select m.user_id, g.name from group_members m join groups g on g.id = m.group_id
 where m.user_id in (" [1] ") order by g.name");
 
@@ -46,16 +46,13 @@ async fn with_groups(tx: &mut Tx, rows: Vec<UserRow>) -> Result<Vec<Account>, St
     Ok(users.into_iter().map(account).collect())
 }
 
-const ADMINS: &str = "
-select id from users where role = 'admin' and disabled_at is null and name_key <> $1 order by id";
-
 // Held until the transaction ends: two admins who switch each other off at once do so one after the other.
-const ADMINS_POSTGRES: &str = "
-select id from users where role = 'admin' and disabled_at is null and name_key <> $1 order by id for update";
+const ADMINS: Texts = texts!("
+select id from users where role = 'admin' and disabled_at is null and name_key <> $1 order by id" {" for update"});
 
 /// Whether an admin is left without this user.
 async fn leaves_an_admin(tx: &mut Tx, without: UserId, uncounted: String) -> Result<(), NotChanged> {
-    let admins = Sql::each(ADMINS, ADMINS_POSTGRES).bind(uncounted).all::<(UserId,)>(tx).await?;
+    let admins = Sql::of(ADMINS).bind(uncounted).all::<(UserId,)>(tx).await?;
     // Who is none of them takes none away.
     if admins.iter().all(|(admin,)| *admin == without) && !admins.is_empty() {
         return Err(NotChanged::LastAdmin);

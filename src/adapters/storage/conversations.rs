@@ -25,7 +25,7 @@ impl ConversationStore for Storage {
 
     async fn held(&self, user: UserId, fingerprint: Fingerprint) -> Result<Option<Standing>, StoreError> {
         let find = Sql::new(FIND).bind(user).bind(&fingerprint.0[..]);
-        let row = find.maybe::<StandingRow>(&mut self.read().await?).await?;
+        let row = find.maybe::<StandingRow>(&mut self.glance().await?).await?;
         Ok(row.map(Standing::from))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sqlx::FromRow;
 
-use super::sql::{Sql, Texts, Tx, lists};
+use super::sql::{Sql, Texts, Tx, texts};
 use crate::domain::{
     error::StoreError,
     id::UserId,
@@ -32,7 +32,7 @@ pub(super) async fn named(tx: &mut Tx, name: &str) -> Result<Group, StoreError> 
     whole(tx, row).await
 }
 
-const MEMBERS: Texts = lists!("
+const MEMBERS: Texts = texts!("
 select m.group_id, u.name from group_members m join users u on u.id = m.user_id
 where m.group_id in (" [1] ") order by u.name_key");
 
@@ -60,7 +60,7 @@ pub(super) async fn add(tx: &mut Tx, id: GroupId, name: String, members: &[UserI
 }
 
 // An account may have been deleted since it was looked up.
-const ADD_MEMBERS: Texts = lists!("
+const ADD_MEMBERS: Texts = texts!("
 insert into group_members (group_id, user_id)
 select $1, u.id from users u where u.id in (" [2] ")
 on conflict do nothing");
@@ -69,7 +69,7 @@ async fn add_members(tx: &mut Tx, id: GroupId, members: &[UserId]) -> Result<(),
     Sql::of(ADD_MEMBERS).bind(id).json(members).run(tx).await.map(|_| ())
 }
 
-const REMOVE_MEMBERS: Texts = lists!("
+const REMOVE_MEMBERS: Texts = texts!("
 delete from group_members where group_id = $1 and user_id in (" [2] ")");
 
 // Also where the name stays: the row is held, so that two changes of a group come one after the other.

@@ -2,7 +2,7 @@
 
 use sqlx::FromRow;
 
-use super::sql::{Sql, Tx};
+use super::sql::{Sql, Texts, Tx, texts};
 use crate::domain::{
     error::StoreError,
     id::UserId,
@@ -33,10 +33,8 @@ impl From<KeyRow> for ApiKey {
     }
 }
 
-const OWNER: &str = "select id from users where id = $1";
-
 // Held until the transaction ends: of two keys that are added at once, one sees the other.
-const OWNER_POSTGRES: &str = "select id from users where id = $1 for update";
+const OWNER: Texts = texts!("select id from users where id = $1" {" for update"});
 
 const COUNT: &str = "select count(*) from api_keys where user_id = $1";
 
@@ -44,7 +42,7 @@ const ADD: &str = "
 insert into api_keys (id, user_id, key_hash, name, hint, created_at, last_used_at) values ($1, $2, $3, $4, $5, $6, $7)";
 
 pub(super) async fn add(tx: &mut Tx, key: ApiKey, hash: [u8; 32], most: i64) -> Result<(), StoreError> {
-    Sql::each(OWNER, OWNER_POSTGRES).bind(key.user).one::<(UserId,)>(tx).await?;
+    Sql::of(OWNER).bind(key.user).one::<(UserId,)>(tx).await?;
     let (count,) = Sql::new(COUNT).bind(key.user).one::<(i64,)>(tx).await?;
     if count >= most {
         return Err(StoreError::Conflict("as many keys as may be"));

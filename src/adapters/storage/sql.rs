@@ -34,15 +34,18 @@ enum On<'t> {
 }
 
 impl Tx {
-    /// Makes it durable and visible.
+    /// Makes what a server was told durable and visible. What only reads has nothing to commit, and the embedded writer
+    /// says it itself.
     pub(super) async fn commit(self) -> Result<(), StoreError> {
         match self {
-            Self::Snapshot(tx) => tx.commit().await,
-            Self::Glance(_) | Self::PostgresGlance(_) => Ok(()),
-            Self::Writer(mut connection) => sqlx::query("commit").execute(&mut connection).await.map(drop),
-            Self::Postgres(tx) => tx.commit().await,
+            Self::Postgres(tx) => tx.commit().await.map_err(failed),
+            Self::Snapshot(_) | Self::Glance(_) | Self::Writer(_) | Self::PostgresGlance(_) => Ok(()),
         }
-        .map_err(failed)
+    }
+
+    /// Whether it runs on the server.
+    pub(super) const fn is_on_server(&self) -> bool {
+        matches!(self, Self::Postgres(_) | Self::PostgresGlance(_))
     }
 
     fn on(&mut self) -> On<'_> {
@@ -57,12 +60,10 @@ impl Tx {
 
     /// The time that leases go by: the server's where several processes share one, for their clocks differ; else `clock`.
     pub(super) async fn now(&mut self, clock: Millis) -> Result<Millis, StoreError> {
-        match self {
-            Self::Snapshot(_) | Self::Glance(_) | Self::Writer(_) => Ok(clock),
-            Self::Postgres(_) | Self::PostgresGlance(_) => {
-                Sql::new(SERVER_TIME).one::<(Millis,)>(self).await.map(|(now,)| now)
-            }
+        if !self.is_on_server() {
+            return Ok(clock);
         }
+        Sql::new(SERVER_TIME).one::<(Millis,)>(self).await.map(|(now,)| now)
     }
 }
 
@@ -89,17 +90,37 @@ pub(super) struct Texts {
     pub(super) postgres: &'static str,
 }
 
-/// The texts of a statement that reads lists: `[1]` stands for the values of the JSON list `$1`, as in
-/// `lists!("delete from runs where id in (" [1] ")")`.
-macro_rules! lists {
-    ($head:literal $([$list:literal] $text:literal)+) => {
+/// The texts of a statement that reads lists, or holds rows: `[1]` stands for the values of the JSON list `$1`, and a lock
+/// in braces is the server's alone, for the embedded engine has one writer; as in
+/// `texts!("select id from users where id in (" [1] ") order by id" {" for update"})`.
+macro_rules! texts {
+    ($($part:tt)+) => {
         $crate::adapters::storage::sql::Texts {
-            sqlite: concat!($head, $("select value from json_each($", $list, ")", $text),+),
-            postgres: concat!($head, $("select jsonb_array_elements_text($", $list, ")", $text),+),
+            sqlite: concat!($($crate::adapters::storage::sql::part!(sqlite $part)),+),
+            postgres: concat!($($crate::adapters::storage::sql::part!(postgres $part)),+),
         }
     };
 }
-pub(super) use lists;
+pub(super) use texts;
+
+macro_rules! part {
+    (sqlite [$list:literal]) => {
+        concat!("select value from json_each($", $list, ")")
+    };
+    (postgres [$list:literal]) => {
+        concat!("select jsonb_array_elements_text($", $list, ")")
+    };
+    (sqlite {$lock:literal}) => {
+        ""
+    };
+    (postgres {$lock:literal}) => {
+        $lock
+    };
+    ($engine:ident $text:literal) => {
+        $text
+    };
+}
+pub(super) use part;
 
 /// A statement and its values. The text is always a constant of this crate.
 pub(super) struct Sql {

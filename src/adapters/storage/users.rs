@@ -142,7 +142,7 @@ impl UserStore for Storage {
     }
 
     async fn key(&self, hash: &[u8; 32]) -> Result<ApiKey, StoreError> {
-        keys::by_hash(&mut self.read().await?, hash).await
+        keys::by_hash(&mut self.glance().await?, hash).await
     }
 
     async fn key_used(&self, id: KeyId, now: Millis) -> Result<(), StoreError> {

@@ -20,7 +20,7 @@ use super::{
     top::Top,
 };
 use crate::domain::{
-    error::{EngineError, StoreError},
+    error::EngineError,
     id::{ChunkId, CollectionId, DocumentId, VersionId},
     index::{Filter, Hit, Segment, Sparse, TermId, TermStats, VectorIndex},
     knowledge::DocumentStore,
@@ -74,7 +74,7 @@ impl EmbeddedIndex {
         let index = Self::new(stored.profile.dims);
         let mut after = None;
         loop {
-            let page = documents.current_segments(stored.id, after, PAGE).await.map_err(unavailable)?;
+            let page = documents.current_segments(stored.id, after, PAGE).await?;
             let Some((version, no, _)) = page.last() else { return Ok(index) };
             after = Some((*version, *no));
             index.upsert(page.into_iter().map(|(_, _, segment)| segment).collect()).await?;
@@ -194,10 +194,6 @@ impl Ledger {
 async fn on_pool<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, EngineError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| EngineError::Unavailable(format!("the index stopped: {error}")))
-}
-
-fn unavailable(error: StoreError) -> EngineError {
-    EngineError::Unavailable(error.to_string())
 }
 
 fn shut_down() -> EngineError {

@@ -15,7 +15,6 @@ use crate::domain::{
     hitl::{HitlView, Pending},
     id::MessageId,
     run::{Run, RunStatus},
-    time::Millis,
 };
 
 /// How long a log is kept after the end of its run.
@@ -28,8 +27,7 @@ const BATCHES: usize = 64;
 impl Inner {
     /// Drops logs that are kept no longer. What one round does not reach is left to the next.
     pub(super) async fn drop_logs(&self) {
-        let now = self.ports.clock.now();
-        let before = Millis(now.0.saturating_sub(i64::try_from(LOG_LIFE.as_millis()).unwrap_or(i64::MAX)));
+        let before = self.ports.clock.now() - LOG_LIFE;
         for _ in 0..BATCHES {
             match self.ports.chats.drop_logs(before, BATCH).await {
                 Ok(dropped) if dropped >= BATCH.unsigned_abs() => {}

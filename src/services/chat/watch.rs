@@ -161,31 +161,28 @@ impl Turn {
     ///
     /// # Errors
     /// What the client is told of a turn that failed, with `run_id` and `session_id`.
-    pub async fn finish(self) -> Result<TurnResult, Problem> {
-        let closing = self.watch.closing.clone().unwrap_or_default();
-        let last = self
-            .watch
+    pub async fn finish(mut self) -> Result<TurnResult, Problem> {
+        let last = (&mut self.watch)
             .filter(|frame| std::future::ready(frame.is_terminal()))
-            .fold(None, |_, frame| std::future::ready(Some(frame)));
-        match last.await.map(|frame| frame.event()) {
+            .fold(None, |_, frame| std::future::ready(Some(frame)))
+            .await;
+        match last.map(|frame| frame.event()) {
             Some(Ok(TurnEvent::Message { message })) => Ok(*message),
             Some(Ok(TurnEvent::Error { error, .. })) => Err(*error),
-            Some(Ok(_) | Err(_)) | None if closing.is_cancelled() => Err(Self::postponed(self.run, self.session_name)),
-            Some(Ok(_) | Err(_)) | None => Err(Self::lost(self.run, self.session_name)),
+            Some(Ok(_) | Err(_)) | None => Err(self.lost()),
         }
     }
 
-    /// What the client is told of a turn in line whose server ends.
-    fn postponed(run: RunId, session_name: String) -> Problem {
-        let detail = "The server is shutting down. The message is kept: its run goes on with the next start.";
-        let told = Problem::new(503, "shutting_down", detail);
-        Problem { run_id: Some(run.to_string()), session_id: Some(session_name), ..told }
-    }
-
-    /// What the client is told where the frames of a run end without its end.
+    /// What the client is told where the frames of a run end without its end: of a turn in line whose server ends, that it
+    /// is only put off.
     #[must_use]
-    pub fn lost(run: RunId, session_name: String) -> Problem {
-        let lost = TurnError::Store(StoreError::Unavailable("the run's end could not be read".into()));
-        Problem { run_id: Some(run.to_string()), session_id: Some(session_name), ..lost.problem() }
+    pub fn lost(&self) -> Problem {
+        let problem = if self.watch.closing.as_ref().is_some_and(CancellationToken::is_cancelled) {
+            let detail = "The server is shutting down. The message is kept: its run goes on with the next start.";
+            Problem::new(503, "shutting_down", detail)
+        } else {
+            TurnError::Store(StoreError::Unavailable("the run's end could not be read".into())).problem()
+        };
+        Problem { run_id: Some(self.run.to_string()), session_id: Some(self.session_name.clone()), ..problem }
     }
 }

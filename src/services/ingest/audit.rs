@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Ingest, IngestError, digest, steps};
 use crate::domain::{
-    error::{EngineError, StoreError},
+    error::StoreError,
     id::{ChunkId, DocumentId, JobId, VersionId},
     index::Filter,
     knowledge::Warning,
@@ -54,7 +54,7 @@ impl Ingest {
         let mut found = Findings {
             orphan_files: self.orphan_files().await?,
             leftovers: ports.upkeep.leftovers(most).await?,
-            indexed: served.index.count(&Filter::default()).await.map_err(no_index)?,
+            indexed: served.index.count(&Filter::default()).await.map_err(StoreError::from)?,
             ..Findings::default()
         };
         self.audit_files(&mut found).await?;
@@ -101,25 +101,18 @@ impl Ingest {
         let served = self.inner.served();
         for (document, version) in &found.misindexed {
             // Another version may be current by now, and is indexed then.
-            if self.current_version(document.document).await? == Some(*version) {
-                self.inner.index_version(&served, document.document, *version).await.map_err(no_index)?;
+            let current = self.inner.current(document.document).await?;
+            if current.is_some_and(|current| current.id == *version) {
+                self.inner.index_version(&served, document.document, *version).await.map_err(StoreError::from)?;
             }
         }
         for document in &found.stray {
-            if self.current_version(*document).await?.is_none() {
+            if self.inner.current(*document).await?.is_none() {
                 let filter = Filter { documents: Some(vec![*document]), ..Filter::default() };
-                served.index.delete(&filter).await.map_err(no_index)?;
+                served.index.delete(&filter).await.map_err(StoreError::from)?;
             }
         }
         Ok(())
-    }
-
-    async fn current_version(&self, document: DocumentId) -> Result<Option<VersionId>, IngestError> {
-        match self.inner.ports.documents.document(document).await {
-            Ok(document) => Ok(document.current.map(|version| version.id)),
-            Err(StoreError::NotFound) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
     }
 
     /// Removes those of these files that SQL does not know.
@@ -197,7 +190,7 @@ impl Ingest {
     async fn audit_documents(&self, served: &Served, found: &mut Findings) -> Result<(), IngestError> {
         let upkeep = &self.inner.ports.upkeep;
         let mut indexed: HashMap<DocumentId, HashSet<VersionId>> = HashMap::new();
-        for (document, version) in served.index.versions().await.map_err(no_index)? {
+        for (document, version) in served.index.versions().await.map_err(StoreError::from)? {
             indexed.entry(document).or_default().insert(version);
         }
         let mut after = None;
@@ -237,9 +230,5 @@ async fn holds(
     if *held != expected {
         return Ok(false);
     }
-    Ok(served.index.chunks(version).await.map_err(no_index)? == leaves)
-}
-
-fn no_index(error: EngineError) -> StoreError {
-    StoreError::Unavailable(error.to_string())
+    Ok(served.index.chunks(version).await.map_err(StoreError::from)? == leaves)
 }

@@ -9,6 +9,7 @@ use crate::domain::{
     error::{EngineError, StoreError},
     id::{DocumentId, VersionId},
     index::Filter,
+    knowledge::Version,
     profile::Served,
 };
 
@@ -75,7 +76,7 @@ impl Inner {
         tracing::info!(embedder = current.profile.embedder, "another index is being opened");
         // Read before the index: what changes meanwhile is taken up again.
         let mut seen = ports.upkeep.last_change().await?;
-        let index = vectors.indexes.open(&current).await.map_err(unavailable)?;
+        let index = vectors.indexes.open(&current).await?;
         let next = Served::of(current, index, &vectors.embedders);
         let _order = self.swap.lock().await;
         loop {
@@ -92,12 +93,7 @@ impl Inner {
 
     /// Makes an index hold what answers in a document now. Changes of what answers have to wait meanwhile.
     async fn take_up(&self, served: &Served, document: DocumentId) -> Result<(), StoreError> {
-        let current = match self.ports.documents.document(document).await {
-            Ok(document) => document.current,
-            Err(StoreError::NotFound) => None,
-            Err(error) => return Err(error),
-        };
-        let taken = match current {
+        let taken = match self.current(document).await? {
             None => served.index.delete(&Filter { documents: Some(vec![document]), ..Filter::default() }).await,
             Some(version) => {
                 let this = Filter { versions: Some(vec![version.id]), ..Filter::default() };
@@ -110,7 +106,7 @@ impl Inner {
             }
         };
         match taken {
-            Err(error @ (EngineError::Unavailable(_) | EngineError::RateLimited { .. })) => Err(unavailable(error)),
+            Err(error @ (EngineError::Unavailable(_) | EngineError::RateLimited { .. })) => Err(error.into()),
             // It would be refused for ever; the others are not to wait for it.
             Err(error @ EngineError::Rejected(_)) => {
                 tracing::error!(%error, %document, "the index does not have the current version");
@@ -127,12 +123,16 @@ impl Inner {
         document: DocumentId,
         version: VersionId,
     ) -> Result<(), EngineError> {
-        let segments = self.ports.upkeep.segments(served.stored.id, version).await;
-        let segments = segments.map_err(|error| EngineError::Unavailable(error.to_string()))?;
+        let segments = self.ports.upkeep.segments(served.stored.id, version).await?;
         served.index.replace(document, segments).await
     }
-}
 
-fn unavailable(error: EngineError) -> StoreError {
-    StoreError::Unavailable(error.to_string())
+    /// The version that answers in a document; none of one that is gone.
+    pub(super) async fn current(&self, document: DocumentId) -> Result<Option<Version>, StoreError> {
+        match self.ports.documents.document(document).await {
+            Ok(document) => Ok(document.current),
+            Err(StoreError::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
 }

@@ -16,11 +16,15 @@ const BATCH_TRIES: i64 = 5;
 const LONGEST_NAMED: Duration = Duration::from_secs(120);
 
 /// The points of one batch of leaves, which stand under this title.
-pub(super) async fn points(inner: &Inner, maker: &Maker, title: &str, leaves: &[Chunk]) -> Result<Vec<Point>, Failed> {
+pub(super) async fn points(
+    inner: &Inner,
+    maker: &Maker,
+    title: &str,
+    leaves: Vec<Chunk>,
+) -> Result<Vec<Point>, Failed> {
     let texts: Vec<String> = leaves.iter().map(|leaf| passage_text(Some(title), leaf)).collect();
     let vectors = embed(inner, maker, &texts).await?;
     fail::fail_point!("job:embedded");
-    let leaves = leaves.to_vec();
     // Splitting words of a batch takes milliseconds: long enough to stall a runtime thread.
     let made = tokio::task::spawn_blocking(move || {
         let each = leaves.iter().zip(texts.iter()).zip(&vectors);

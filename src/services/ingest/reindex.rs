@@ -127,11 +127,12 @@ impl Work<'_> {
             let capacity = i64::try_from(Segment::CAPACITY).unwrap_or(i64::MAX);
             let leaves = profiles.leaves_from(lacking.version, done, capacity.min(lacking.leaves - done)).await?;
             if leaves.is_empty() {
-                return Ok(!self.is_current(lacking).await?);
+                let current = self.inner.current(lacking.document).await?;
+                return Ok(current.is_none_or(|current| current.id != lacking.version));
             }
             let mut points_made = Vec::with_capacity(leaves.len());
             for batch in leaves.chunks(self.inner.config.batch.max(1)) {
-                points_made.extend(points(self.inner, &self.maker, &title, batch).await?);
+                points_made.extend(points(self.inner, &self.maker, &title, batch.to_vec()).await?);
                 self.done += i64::try_from(batch.len()).unwrap_or(0);
                 self.tell().await?;
             }
@@ -164,15 +165,6 @@ impl Work<'_> {
         }
         self.told = now;
         Ok(self.progress.advance(done, of).await?)
-    }
-
-    /// Whether the version still answers.
-    async fn is_current(&self, lacking: &Lacking) -> Result<bool, StoreError> {
-        match self.inner.ports.documents.document(lacking.document).await {
-            Ok(document) => Ok(document.current.is_some_and(|version| version.id == lacking.version)),
-            Err(StoreError::NotFound) => Ok(false),
-            Err(error) => Err(error),
-        }
     }
 }
 

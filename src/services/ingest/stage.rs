@@ -207,12 +207,13 @@ impl<'a> Staging<'a> {
     async fn index(&mut self, chunks: &[Chunk], expected: usize) -> Result<(), Failed> {
         let documents = &self.inner.ports.documents;
         let title = self.head.as_ref().map(|head| head.shown.clone()).unwrap_or_default();
-        let leaves: Vec<Chunk> = chunks.iter().filter(|chunk| chunk.level == Level::Leaf).cloned().collect();
+        let leaves: Vec<&Chunk> = chunks.iter().filter(|chunk| chunk.level == Level::Leaf).collect();
         for part in leaves.chunks(Segment::CAPACITY) {
             let mut made = vec![Vec::with_capacity(part.len()); self.makers.len()];
             for batch in part.chunks(self.inner.config.batch.max(1)) {
                 for (maker, made) in self.makers.iter().zip(&mut made) {
-                    made.extend(points(self.inner, maker, &title, batch).await?);
+                    let leaves = batch.iter().map(|leaf| (*leaf).clone()).collect();
+                    made.extend(points(self.inner, maker, &title, leaves).await?);
                 }
                 self.indexed += batch.len();
                 self.progress.advance(self.indexed, expected).await?;

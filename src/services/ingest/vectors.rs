@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::passage::ANALYSER;
 use crate::domain::{
-    error::{EngineError, StoreError},
+    error::EngineError,
     id::ProfileId,
     index::Embedder,
     profile::{Embedders, Indexes, Profile, ProfileStore, Served, Serving},
@@ -44,10 +44,9 @@ impl Vectors {
         embedders: Embedders,
         now: Millis,
     ) -> Result<Self, EngineError> {
-        let unavailable = |error: StoreError| EngineError::Unavailable(error.to_string());
         let configured = Profile::of(embedders.configured().as_ref(), ANALYSER);
-        let wanted = profiles.open_profile(ProfileId::at(now), &configured, now).await.map_err(unavailable)?;
-        let current = profiles.current_profile().await.map_err(unavailable)?;
+        let wanted = profiles.open_profile(ProfileId::at(now), &configured, now).await?;
+        let current = profiles.current_profile().await?;
         let index = indexes.open(&current).await?;
         let serving = Serving::new(Served::of(current, index, &embedders));
         Ok(Self { profiles, indexes, embedders, serving, wanted })

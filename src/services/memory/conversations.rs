@@ -13,7 +13,7 @@ use crate::domain::{
     error::StoreError,
     id::{MessageId, UserId},
     run::RunKind,
-    time::{Clock, Millis},
+    time::Clock,
 };
 
 /// How long a conversation that is not gone on with is remembered.
@@ -109,8 +109,7 @@ impl Conversations {
     /// The store's.
     pub async fn hold(&self, user: UserId, lines: &[Line], answer: MessageId) -> Result<(), StoreError> {
         let at = self.clock.now();
-        let since = Millis(at.0.saturating_sub(i64::try_from(LIFE.as_millis()).unwrap_or(i64::MAX)));
-        self.store.hold(&Held { user, fingerprint: fingerprint(lines), answer, at }, since, MOST).await
+        self.store.hold(&Held { user, fingerprint: fingerprint(lines), answer, at }, at - LIFE, MOST).await
     }
 }
 

@@ -144,8 +144,7 @@ impl Retrieval {
             *trace = RagTrace { search_query: Some(searched.join("\n")), degraded, ..first };
         }
         let question = on.record.question.original_question.as_str();
-        let unasked = join(question, outcomes.clone(), false);
-        let mut joined = join(question, outcomes, on.ask.may_ask);
+        let mut joined = join(question, outcomes.clone(), on.ask.may_ask);
         if let Finding::Ask(asked) = &mut joined.finding {
             for (part, before) in asked.parts.iter_mut().zip(parts) {
                 part.options.extend(before.options.iter().cloned());
@@ -154,7 +153,7 @@ impl Retrieval {
                 plainer(asked, on.lang);
             }
             if on.asked.contains(&fingerprint(asked)) {
-                return Ok(unasked);
+                return Ok(join(question, outcomes, false));
             }
         }
         Ok(joined)

@@ -8,6 +8,7 @@ use super::{
     write::Writer,
 };
 use crate::text::{
+    common::common,
     generic::is_generic,
     question::{Content, Wants},
     words::is_han,
@@ -82,33 +83,6 @@ fn is_contrasted(text: &str, word: &str, other: &str) -> bool {
     let before = pairs.iter().rev().find(|(own, _)| *own < place).map_or(0, |(_, theirs)| theirs + 1);
     let after = pairs.iter().find(|(own, _)| *own >= end).map_or(right.len(), |(_, theirs)| *theirs);
     right.get(before..after).unwrap_or_default().iter().any(|c| c.is_alphanumeric())
-}
-
-/// A longest common subsequence, as pairs of places.
-fn common(left: &[char], right: &[char]) -> Vec<(usize, usize)> {
-    let width = right.len() + 1;
-    let mut length = vec![0_u16; (left.len() + 1) * width];
-    for i in (0..left.len()).rev() {
-        for j in (0..right.len()).rev() {
-            length[i * width + j] = if left[i] == right[j] {
-                length[(i + 1) * width + j + 1] + 1
-            } else {
-                length[(i + 1) * width + j].max(length[i * width + j + 1])
-            };
-        }
-    }
-    let (mut pairs, mut i, mut j) = (Vec::new(), 0, 0);
-    while i < left.len() && j < right.len() {
-        if left[i] == right[j] {
-            pairs.push((i, j));
-            (i, j) = (i + 1, j + 1);
-        } else if length[(i + 1) * width + j] >= length[i * width + j + 1] {
-            i += 1;
-        } else {
-            j += 1;
-        }
-    }
-    pairs
 }
 
 #[cfg(test)]

@@ -74,15 +74,14 @@ impl Writer<'_> {
     /// The markers of a quote of these pieces: of its passage, and of those in other documents that say the same.
     pub(super) fn markers(&self, passage: usize, pieces: &[usize]) -> String {
         let units = &self.material.units;
-        let file = |passage: usize| self.evidence.passages.get(passage).map(|passage| passage.filename.as_str());
         // One of several things compared is cited from its own document.
         let is_alone = pieces.len() == 1 && self.evidence.guidance.per_value.is_empty();
-        let mut files = vec![file(passage)];
+        let mut files = vec![self.name_of(passage)];
         let mut markers = format!("[{}]", self.evidence.marker(passage));
         for (at, unit) in units.iter().enumerate() {
             let is_same = |&piece: &usize| piece != at && units[piece].text == unit.text;
-            if !files.contains(&file(unit.passage)) && is_alone && pieces.iter().all(is_same) {
-                files.push(file(unit.passage));
+            if !files.contains(&self.name_of(unit.passage)) && is_alone && pieces.iter().all(is_same) {
+                files.push(self.name_of(unit.passage));
                 markers.push_str(&format!("[{}]", self.evidence.marker(unit.passage)));
             }
         }

@@ -1,6 +1,6 @@
 //! Small talk, answered without a search.
 
-use crate::text::{fold, lang::Lang};
+use crate::text::{fold, lang::Lang, reply_words::NUMERALS};
 
 const GREETINGS: &str = "hello|hi|hey|hi there|hello there|good morning|good afternoon|good evening|greetings|howdy|\
     hello askback|hi askback|how are you|你好|您好|嗨|哈喽|早上好|下午好|晚上好|早|大家好|你好啊|在吗|你好吗|hello world";
@@ -67,8 +67,7 @@ pub(super) fn reply(message: &str, lang: Lang) -> Option<&'static str> {
 
 /// What one chooses with, and no more.
 fn is_number(said: &str) -> bool {
-    let numerals = "一二三四五六七八九十两";
-    let is = |c: char| c.is_ascii_digit() || numerals.contains(c);
+    let is = |c: char| c.is_ascii_digit() || NUMERALS.contains(c);
     (1..=3).contains(&said.chars().count()) && said.chars().all(is)
 }
 

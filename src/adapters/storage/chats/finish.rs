@@ -1,7 +1,7 @@
 //! Ending a turn: one transaction that releases the session and writes the answer with all that hangs on it.
 
 use super::{
-    super::sql::{Sql, Texts, Tx, Word, lists, unreadable},
+    super::sql::{Sql, Texts, Tx, Word, texts, unreadable},
     hitl, log,
     search::{self, Terms},
     tree,
@@ -195,6 +195,6 @@ async fn end_run(
     ended.map(|(user,)| user).ok_or(FENCED)
 }
 
-const TELL: Texts = lists!("
+const TELL: Texts = texts!("
 update background_events set told_in = $2
 where user_id = $1 and told_in is null and id in (" [3] ")");

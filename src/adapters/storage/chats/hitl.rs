@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use sqlx::FromRow;
 
-use super::super::sql::{Sql, Texts, Tx, Word, lists, unsigned};
+use super::super::sql::{Sql, Texts, Tx, Word, texts, unsigned};
 use crate::domain::{
     chat::HitlMove,
     error::StoreError,
@@ -98,7 +98,7 @@ struct NearestRow {
 }
 
 // Stopped, failed and interrupted answers are passed over: the question before them is the branch's.
-const NEAREST: Texts = lists!("
+const NEAREST: Texts = texts!("
 with recursive up (leaf, id, parent_id, kind, status, depth) as (
   select id, id, parent_id, kind, status, 0 from messages where id in (" [1] ")
   union all

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use sqlx::FromRow;
 
-use super::super::sql::{Sql, Texts, Tx, lists, unreadable, unsigned};
+use super::super::sql::{Sql, Texts, Tx, texts, unreadable, unsigned};
 use crate::domain::{error::StoreError, id::RunId, run::FrameBatch, time::Millis};
 
 // However many runs speak at a time, their frames cost one statement: `$1` lists run, first, last, lines and owner.
@@ -64,7 +64,7 @@ where log_from <= last_seq and id in (
   order by r.ended_at limit $2)
 returning id";
 
-const DROP: Texts = lists!("delete from run_events where run_id in (" [1] ")");
+const DROP: Texts = texts!("delete from run_events where run_id in (" [1] ")");
 
 /// Drops the logs of runs that ended long enough ago.
 pub(super) async fn drop_ended(tx: &mut Tx, before: Millis, limit: i64) -> Result<u64, StoreError> {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sqlx::{FromRow, types::Json};
 
 use super::{
-    super::sql::{Sql, Texts, Tx, Word, lists, unsigned},
+    super::sql::{Sql, Texts, Tx, Word, texts, unsigned},
     hitl::PendingRow,
 };
 use crate::domain::{
@@ -35,9 +35,11 @@ struct MessageRow {
     created_at: Millis,
 }
 
-// The siblings of a message are found by its parent: what it costs does not grow with its session. They are counted once
-// for all that are wanted of them: ten thousand of them cost ten thousand, not a hundred million.
-/// `$wanted` joins the listed ids (`$1`) with their messages `m`, as each dialect says it.
+/// Messages with the place that each has among its siblings. `$wanted` joins the listed ids (`$1`) with their messages
+/// `m`, as each dialect says it.
+///
+/// The siblings of a message are found by its parent: what it costs does not grow with its session. They are counted
+/// once for all that are wanted of them: ten thousand of them cost ten thousand, not a hundred million.
 macro_rules! messages {
     ($wanted:literal) => {
         concat!(
@@ -84,7 +86,7 @@ struct PartRow {
 }
 
 // Tool results are the model's reading, and long; no reader of a message shows them.
-const PARTS: Texts = lists!("
+const PARTS: Texts = texts!("
 select message_id, body from message_parts
 where message_id in (" [1] ") and kind in ('reasoning', 'tool_call')
 order by message_id, no");
@@ -104,13 +106,13 @@ struct CitationRow {
     removed: bool,
 }
 
-const CITATIONS: Texts = lists!("
+const CITATIONS: Texts = texts!("
 select c.message_id, c.marker, c.document_id, c.version_no, c.filename, c.page, c.char_start, c.char_end, c.quote,
        c.quote_sha256,
        not exists (select 1 from documents d where d.id = c.document_id and d.deleted_at is null) as removed
 from citations c where c.message_id in (" [1] ") order by c.message_id, c.marker");
 
-const QUESTIONS: Texts = lists!("
+const QUESTIONS: Texts = texts!("
 select id, message_id, root_id, round, kind, status, fingerprint, prompt, cast(record as text) as record, expires_at,
        taken_by, answered_by, created_at
 from hitl where message_id in (" [1] ") order by created_at, id");
@@ -122,7 +124,7 @@ struct FeedbackRow {
     comment: Option<String>,
 }
 
-const FEEDBACK: Texts = lists!("
+const FEEDBACK: Texts = texts!("
 select message_id, rating, comment from feedback where message_id in (" [1] ")");
 
 /// These messages of a session, whole, by their order. Of siblings none may be left out between two.
@@ -153,14 +155,23 @@ async fn whole(tx: &mut Tx, session: SessionId, ids: &[MessageId], now: Millis) 
     Ok(messages)
 }
 
-// The walk is a primary key look-up per message, and ends after `$3` of them.
-const BRANCH: &str = "
+/// The message `$1` of the session `$2` and those above it, `up`: a primary key look-up each, and `$3` of them at most.
+macro_rules! walk {
+    ($select:literal) => {
+        concat!(
+            "
 with recursive up (id, depth) as (
   select id, 1 from messages where id = $1 and session_id = $2
   union all
   select m.parent_id, up.depth + 1 from up join messages m on m.id = up.id
   where m.parent_id is not null and up.depth < $3)
-select id from up";
+",
+            $select
+        )
+    };
+}
+
+const BRANCH: &str = walk!("select id from up");
 
 pub(super) async fn branch(
     tx: &mut Tx,
@@ -185,13 +196,7 @@ struct SaidRow {
     content: String,
 }
 
-const SAID: &str = "
-with recursive up (id, depth) as (
-  select id, 1 from messages where id = $1 and session_id = $2
-  union all
-  select m.parent_id, up.depth + 1 from up join messages m on m.id = up.id
-  where m.parent_id is not null and up.depth < $3)
-select m.ord, m.kind, m.content from up join messages m on m.id = up.id order by m.ord";
+const SAID: &str = walk!("select m.ord, m.kind, m.content from up join messages m on m.id = up.id order by m.ord");
 
 pub(super) async fn said(
     tx: &mut Tx,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sqlx::FromRow;
 
 use super::{
-    super::sql::{Sql, Texts, Tx, lists},
+    super::sql::{Sql, Texts, Tx, texts},
     hitl::{MoveRow, PendingRow},
 };
 use crate::domain::{
@@ -28,7 +28,7 @@ struct QuestionMoveRow {
     step: MoveRow,
 }
 
-const MOVES: Texts = lists!("
+const MOVES: Texts = texts!("
 select hitl_id, from_status, to_status, run_id, reason, at from hitl_moves
 where hitl_id in (" [1] ") order by hitl_id, no");
 

@@ -77,10 +77,7 @@ const TSQUERY: Dialect = Dialect { quote: "'", and: " & ", or: " | ", prefix: ":
 /// The texts of `user` that a search for `text` finds, as the index wants to be asked; `None`: none. Terms hold letters,
 /// digits and `_` alone, so quoting them is enough.
 pub(super) fn wanted(tx: &Tx, user: UserId, text: &str) -> Option<String> {
-    let dialect = match tx {
-        Tx::Snapshot(_) | Tx::Glance(_) | Tx::Writer(_) => &FTS5,
-        Tx::Postgres(_) | Tx::PostgresGlance(_) => &TSQUERY,
-    };
+    let dialect = if tx.is_on_server() { &TSQUERY } else { &FTS5 };
     let groups = query(text);
     if groups.is_empty() {
         return None;

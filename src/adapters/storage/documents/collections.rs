@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sqlx::FromRow;
 
-use super::super::sql::{Sql, Texts, Tx, Word, lists};
+use super::super::sql::{Sql, Texts, Tx, Word, texts};
 use crate::domain::{
     error::StoreError,
     id::{CollectionId, UserId},
@@ -48,7 +48,7 @@ fn with_readers(rows: Vec<CollectionRow>, readers: Vec<ReaderRow>) -> Vec<Collec
     rows.into_iter().map(collection).collect()
 }
 
-const READABLE: Texts = lists!("
+const READABLE: Texts = texts!("
 select c.id from collections c
 where ($2 is null or c.name in (" [2] "))
   and (c.visibility = 'everyone' or exists (

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sqlx::{FromRow, types::Json};
 
-use super::super::sql::{Sql, Texts, Tx, lists, unreadable, unsigned};
+use super::super::sql::{Sql, Texts, Tx, texts, unreadable, unsigned};
 use crate::domain::{
     error::StoreError,
     extract::PageMark,
@@ -13,7 +13,7 @@ use crate::domain::{
 };
 
 #[derive(FromRow)]
-struct PlacedRow {
+pub(super) struct ChunkRow {
     id: ChunkId,
     version_id: VersionId,
     level: i64,
@@ -25,6 +25,31 @@ struct PlacedRow {
     section: Option<String>,
     header: Option<String>,
     body: String,
+}
+
+impl ChunkRow {
+    pub(super) fn chunk(self) -> Result<Chunk, StoreError> {
+        let level = Level::try_from(unsigned::<u8>(self.level)?).map_err(|error| unreadable("chunk", error))?;
+        Ok(Chunk {
+            id: self.id,
+            version: self.version_id,
+            level,
+            no: self.no,
+            parent: self.parent_id,
+            page: self.page,
+            start: self.char_start,
+            end: self.char_end,
+            section: self.section,
+            header: self.header,
+            body: self.body,
+        })
+    }
+}
+
+#[derive(FromRow)]
+struct PlacedRow {
+    #[sqlx(flatten)]
+    chunk: ChunkRow,
     document_id: DocumentId,
     collection_id: CollectionId,
     filename: String,
@@ -36,21 +61,8 @@ struct PlacedRow {
 
 impl PlacedRow {
     fn placed(self) -> Result<Placed, StoreError> {
-        let level = Level::try_from(unsigned::<u8>(self.level)?).map_err(|error| unreadable("chunk", error))?;
         Ok(Placed {
-            chunk: Chunk {
-                id: self.id,
-                version: self.version_id,
-                level,
-                no: self.no,
-                parent: self.parent_id,
-                page: self.page,
-                start: self.char_start,
-                end: self.char_end,
-                section: self.section,
-                header: self.header,
-                body: self.body,
-            },
+            chunk: self.chunk.chunk()?,
             document: self.document_id,
             collection: self.collection_id,
             filename: self.filename,
@@ -62,7 +74,7 @@ impl PlacedRow {
     }
 }
 
-const HYDRATE: Texts = lists!("
+const HYDRATE: Texts = texts!("
 select c.id, c.version_id, c.level, c.no, c.parent_id, c.page, c.char_start, c.char_end, c.section, c.header, c.body,
        v.document_id, d.collection_id, d.filename, v.no as version_no, v.title, v.lang, v.facets
 from chunks c join versions v on v.id = c.version_id join documents d on d.id = v.document_id
@@ -72,28 +84,22 @@ where c.id in (" [1] ") and v.state = 'current' and d.deleted_at is null
 pub(super) async fn hydrate(tx: &mut Tx, access: &Access, ids: &[ChunkId]) -> Result<Vec<Placed>, StoreError> {
     let query = Sql::of(HYDRATE).json(ids).json(&access.collections);
     let rows = query.all::<PlacedRow>(tx).await?;
-    let mut found: HashMap<ChunkId, PlacedRow> = rows.into_iter().map(|row| (row.id, row)).collect();
+    let mut found: HashMap<ChunkId, PlacedRow> = rows.into_iter().map(|row| (row.chunk.id, row)).collect();
     ids.iter().filter_map(|id| found.remove(id)).map(PlacedRow::placed).collect()
 }
 
-const SUCCESSORS: &str = "
+const SUCCESSORS: Texts = texts!("
 select gone.id, d.id from documents gone
 join documents d on d.collection_id = gone.collection_id and d.filename = gone.filename and d.deleted_at is null
-where gone.id in (select value from json_each($1)) and gone.deleted_at is not null
-  and d.collection_id in (select value from json_each($2)) order by gone.id";
-
-const SUCCESSORS_POSTGRES: &str = "
-select gone.id, d.id from documents gone
-join documents d on d.collection_id = gone.collection_id and d.filename = gone.filename and d.deleted_at is null
-where gone.id in (select jsonb_array_elements_text($1)) and gone.deleted_at is not null
-  and d.collection_id in (select jsonb_array_elements_text($2)) order by gone.id";
+where gone.id in (" [1] ") and gone.deleted_at is not null
+  and d.collection_id in (" [2] ") order by gone.id");
 
 pub(super) async fn successors(
     tx: &mut Tx,
     access: &Access,
     ids: &[DocumentId],
 ) -> Result<Vec<(DocumentId, DocumentId)>, StoreError> {
-    Sql::each(SUCCESSORS, SUCCESSORS_POSTGRES).json(ids).json(&access.collections).all(tx).await
+    Sql::of(SUCCESSORS).json(ids).json(&access.collections).all(tx).await
 }
 
 #[derive(FromRow)]
@@ -103,7 +109,7 @@ struct MarkRow {
     char_start: i64,
 }
 
-const PAGES_INSIDE: Texts = lists!("
+const PAGES_INSIDE: Texts = texts!("
 select c.id, p.label, p.char_start
 from chunks c join pages p on p.version_id = c.version_id and p.char_start > c.char_start and p.char_start < c.char_end
 where c.id in (" [1] ") and p.label is not null order by p.no");
@@ -114,7 +120,7 @@ pub(super) async fn pages_inside(tx: &mut Tx, chunks: &[ChunkId]) -> Result<Vec<
     rows.into_iter().map(place).collect()
 }
 
-const CHILDREN: Texts = lists!("
+const CHILDREN: Texts = texts!("
 select c.id, c.version_id, c.level, c.no, c.parent_id, c.page, c.char_start, c.char_end, c.section, c.header, c.body,
        v.document_id, d.collection_id, d.filename, v.no as version_no, v.title, v.lang, v.facets
 from chunks c join versions v on v.id = c.version_id join documents d on d.id = v.document_id
@@ -127,7 +133,7 @@ pub(super) async fn children(tx: &mut Tx, access: &Access, parent: ChunkId) -> R
     query.all::<PlacedRow>(tx).await?.into_iter().map(PlacedRow::placed).collect()
 }
 
-const CHILD_COUNTS: Texts = lists!("
+const CHILD_COUNTS: Texts = texts!("
 select parent_id, count(*) from chunks where parent_id in (" [1] ") group by parent_id");
 
 pub(super) async fn child_counts(tx: &mut Tx, parents: &[ChunkId]) -> Result<Vec<(ChunkId, i64)>, StoreError> {
@@ -142,7 +148,7 @@ struct StretchRow {
     body: String,
 }
 
-const READABLE_VERSION: Texts = lists!("
+const READABLE_VERSION: Texts = texts!("
 select v.id from versions v join documents d on d.id = v.document_id
 where d.id = $1 and d.deleted_at is null and v.no = $2 and v.state in ('current', 'retired')
   and d.collection_id in (" [3] ")");

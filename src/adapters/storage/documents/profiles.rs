@@ -7,17 +7,19 @@ use super::{
     super::{
         Storage,
         jobs::{self, End},
-        sql::{Sql, Texts, Tx, lists, unsigned},
+        sql::{Sql, Texts, Tx, texts, unsigned},
         writer::Kind,
     },
-    changes, stage,
+    changes,
+    passages::ChunkRow,
+    stage,
 };
 use crate::domain::{
     error::StoreError,
-    id::{ChunkId, CollectionId, DocumentId, ProfileId, VersionId},
+    id::{CollectionId, DocumentId, ProfileId, VersionId},
     index::Segment,
     job::{Fence, JobReport},
-    knowledge::{Chunk, Level},
+    knowledge::Chunk,
     profile::{Adopted, Coverage, Lacking, Profile, ProfileStore, StoredProfile},
     time::Millis,
 };
@@ -30,7 +32,7 @@ impl ProfileStore for Storage {
     }
 
     async fn current_profile(&self) -> Result<StoredProfile, StoreError> {
-        Sql::new(CURRENT).one::<ProfileRow>(&mut self.read().await?).await?.stored()
+        Sql::new(CURRENT).one::<ProfileRow>(&mut self.glance().await?).await?.stored()
     }
 
     async fn coverage(&self, profile: ProfileId) -> Result<Coverage, StoreError> {
@@ -52,8 +54,8 @@ impl ProfileStore for Storage {
 
     async fn leaves_from(&self, version: VersionId, from: i64, limit: i64) -> Result<Vec<Chunk>, StoreError> {
         let rows = Sql::new(LEAVES).bind(version).bind(from).bind(limit);
-        let rows = rows.all::<LeafRow>(&mut self.read().await?).await?;
-        Ok(rows.into_iter().map(|row| row.chunk(version)).collect())
+        let rows = rows.all::<ChunkRow>(&mut self.read().await?).await?;
+        rows.into_iter().map(ChunkRow::chunk).collect()
     }
 
     async fn add_segment(
@@ -213,39 +215,8 @@ group by v.id, v.document_id, d.collection_id, d.filename, v.title, v.chunk_coun
 having coalesce(sum(s.leaves), 0) <> v.chunk_count
 order by v.id limit $3";
 
-#[derive(FromRow)]
-struct LeafRow {
-    id: ChunkId,
-    no: i64,
-    parent_id: Option<ChunkId>,
-    page: Option<String>,
-    char_start: i64,
-    char_end: i64,
-    section: Option<String>,
-    header: Option<String>,
-    body: String,
-}
-
-impl LeafRow {
-    fn chunk(self, version: VersionId) -> Chunk {
-        Chunk {
-            id: self.id,
-            version,
-            level: Level::Leaf,
-            no: self.no,
-            parent: self.parent_id,
-            page: self.page,
-            start: self.char_start,
-            end: self.char_end,
-            section: self.section,
-            header: self.header,
-            body: self.body,
-        }
-    }
-}
-
 const LEAVES: &str = "
-select id, no, parent_id, page, char_start, char_end, section, header, body from chunks
+select id, version_id, level, no, parent_id, page, char_start, char_end, section, header, body from chunks
 where version_id = $1 and level = 3 and no >= $2 order by no limit $3";
 
 // Changes nothing, but holds the row: whoever retires the version removes all its segments.
@@ -261,7 +232,7 @@ async fn add_segment(tx: &mut Tx, fence: Fence, version: VersionId, add: Sql) ->
 
 const CLEAR: &str = "delete from segments where version_id = $1 and profile_id = $2";
 
-const LACKS: Texts = lists!("
+const LACKS: Texts = texts!("
 select exists (
   select 1 from versions v join documents d on d.id = v.document_id
   where v.state = 'current' and d.deleted_at is null and v.id not in (" [2] ")

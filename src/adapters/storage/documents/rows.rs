@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
-use super::super::sql::{Sql, Texts, Tx, Word, lists};
+use super::super::sql::{Sql, Texts, Tx, Word, texts};
 use crate::domain::{
     error::StoreError,
     id::{CollectionId, DocumentId, VersionId},
@@ -112,7 +112,7 @@ pub(super) async fn document(tx: &mut Tx, id: DocumentId) -> Result<Document, St
     with_versions(tx, rows).await?.pop().ok_or(StoreError::NotFound)
 }
 
-const CURRENT_VERSIONS: Texts = lists!("
+const CURRENT_VERSIONS: Texts = texts!("
 select v.id, v.document_id, v.no, v.blob_sha256, b.bytes, v.media_type, v.extractor, v.title, v.lang, v.facets,
        v.warnings, v.state, v.chars, v.chunk_count, v.created_at
 from versions v join blobs b on b.sha256 = v.blob_sha256

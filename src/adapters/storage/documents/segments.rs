@@ -4,7 +4,7 @@
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::super::sql::{Sql, Tx, unreadable, unsigned};
+use super::super::sql::{Sql, Texts, Tx, texts, unreadable, unsigned};
 use crate::domain::{
     error::StoreError,
     id::{CollectionId, DocumentId, ProfileId, VersionId},
@@ -37,10 +37,10 @@ pub(super) struct SegmentRow {
 }
 
 // A few versions at a time: the choice of a profile for each is cheap, and nothing that a planner should guess about.
-const SEGMENTS: &str = "
+const SEGMENTS: Texts = texts!("
 select s.version_id, s.no, s.body, p.dims, p.embedder = w.embedder and p.dims = w.dims as comparable
 from segments s join profiles p on p.id = s.profile_id join profiles w on w.id = $1
-where s.version_id in (select value from json_each($2)) and (s.version_id, s.no) > ($3, $4)
+where s.version_id in (" [2] ") and (s.version_id, s.no) > ($3, $4)
   and s.profile_id = (
     select t.id
     from (select q.id, q.created_at,
@@ -48,20 +48,7 @@ where s.version_id in (select value from json_each($2)) and (s.version_id, s.no)
           from segments o join profiles q on q.id = o.profile_id
           where o.version_id = s.version_id group by q.id, q.created_at) t
     order by t.is_whole desc, t.id = $1 desc, t.created_at desc, t.id limit 1)
-order by s.version_id, s.no limit $5";
-
-const SEGMENTS_POSTGRES: &str = "
-select s.version_id, s.no, s.body, p.dims, p.embedder = w.embedder and p.dims = w.dims as comparable
-from segments s join profiles p on p.id = s.profile_id join profiles w on w.id = $1
-where s.version_id in (select jsonb_array_elements_text($2)) and (s.version_id, s.no) > ($3, $4)
-  and s.profile_id = (
-    select t.id
-    from (select q.id, q.created_at,
-                 sum(o.leaves) = (select v.chunk_count from versions v where v.id = s.version_id) as is_whole
-          from segments o join profiles q on q.id = o.profile_id
-          where o.version_id = s.version_id group by q.id, q.created_at) t
-    order by t.is_whole desc, t.id = $1 desc, t.created_at desc, t.id limit 1)
-order by s.version_id, s.no limit $5";
+order by s.version_id, s.no limit $5");
 
 /// Segments of the versions at these places, ascending, in a profile: at most `limit` after number `after` of the first.
 async fn page(
@@ -73,7 +60,7 @@ async fn page(
 ) -> Result<Vec<SegmentRow>, StoreError> {
     let Some(first) = places.first() else { return Ok(Vec::new()) };
     let versions: Vec<VersionId> = places.iter().map(|place| place.version).collect();
-    let query = Sql::each(SEGMENTS, SEGMENTS_POSTGRES).bind(profile).json(&versions).bind(first.version);
+    let query = Sql::of(SEGMENTS).bind(profile).json(&versions).bind(first.version);
     let rows = query.bind(after).bind(limit).all::<Row>(tx).await?;
     let placed = rows.into_iter().filter_map(|row| {
         let place = places.iter().find(|place| place.version == row.version_id)?;

@@ -7,7 +7,7 @@ use super::{
     super::{
         Storage,
         jobs::{self, NewJob},
-        sql::{Sql, Texts, Tx, Word, lists},
+        sql::{Sql, Texts, Tx, Word, texts},
         writer::Kind,
     },
     changes,
@@ -207,7 +207,7 @@ async fn forget(tx: &mut Tx, sha256: &str) -> Result<(), StoreError> {
     Sql::new(FORGET).bind(sha256).run(tx).await.map(|_| ())
 }
 
-const KNOWN: Texts = lists!("select sha256 from blobs where sha256 in (" [1] ")");
+const KNOWN: Texts = texts!("select sha256 from blobs where sha256 in (" [1] ")");
 
 const CURRENT: &str = "
 select b.sha256 from blobs b

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::{
-    super::sql::{Sql, Tx},
+    super::sql::{Sql, Texts, Tx, texts},
     row::job,
 };
 use crate::domain::{
@@ -21,32 +21,19 @@ pub(super) const FENCED: StoreError = StoreError::Conflict("the job is not this 
 const AWAY: Duration = Duration::from_secs(60 * 60);
 
 // The condition on the states is that of the index: what has ended is never looked at.
-const CLAIM: &str = "
-update jobs
-set state = 'running', lease_owner = $1, lease_token = lease_token + 1, lease_until = $3, attempts = attempts + 1,
-    updated_at = $6
-where id = (select id from jobs
-            where state in ('pending', 'running')
-              and (state = 'pending' and run_after <= $2 or state = 'running' and lease_until <= $2)
-              and kind in (select value from json_each($7))
-              and (node is null or node = $4
-                   or not exists (select 1 from processes p where p.id = jobs.node and p.lease_until > $5))
-            order by run_after, created_at, id limit 1)
-returning id, lease_token";
-
 // Workers of several processes do not wait for each other: each takes the next row that is free.
-const CLAIM_POSTGRES: &str = "
+const CLAIM: Texts = texts!("
 update jobs
 set state = 'running', lease_owner = $1, lease_token = lease_token + 1, lease_until = $3, attempts = attempts + 1,
     updated_at = $6
 where id = (select id from jobs
             where state in ('pending', 'running')
               and (state = 'pending' and run_after <= $2 or state = 'running' and lease_until <= $2)
-              and kind in (select jsonb_array_elements_text($7))
+              and kind in (" [7] ")
               and (node is null or node = $4
                    or not exists (select 1 from processes p where p.id = jobs.node and p.lease_until > $5))
-            order by run_after, created_at, id limit 1 for update skip locked)
-returning id, lease_token";
+            order by run_after, created_at, id limit 1" {" for update skip locked"} ")
+returning id, lease_token");
 
 pub(super) async fn claim(
     tx: &mut Tx,
@@ -56,16 +43,9 @@ pub(super) async fn claim(
     lease: Duration,
 ) -> Result<Option<(Job, Fence)>, StoreError> {
     let now = tx.now(clock).await?;
-    let away_since = Millis(now.0.saturating_sub(i64::try_from(AWAY.as_millis()).unwrap_or(i64::MAX)));
     let node = owner.split(':').next().unwrap_or_default().to_owned();
-    let claim = Sql::each(CLAIM, CLAIM_POSTGRES)
-        .bind(owner)
-        .bind(now)
-        .bind(now + lease)
-        .bind(node)
-        .bind(away_since)
-        .bind(clock)
-        .json(&kinds);
+    let claim =
+        Sql::of(CLAIM).bind(owner).bind(now).bind(now + lease).bind(node).bind(now - AWAY).bind(clock).json(&kinds);
     let Some((id, token)) = claim.maybe::<(JobId, i64)>(tx).await? else { return Ok(None) };
     Ok(Some((job(tx, id).await?, Fence { job: id, token })))
 }

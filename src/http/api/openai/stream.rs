@@ -37,7 +37,7 @@ pub(super) async fn next(turn: &mut Turn) -> Told {
             return told;
         }
     }
-    Told::Failed(Box::new(Turn::lost(turn.run, turn.session_name.clone())))
+    Told::Failed(Box::new(turn.lost()))
 }
 
 fn told(frame: &Frame) -> Option<Told> {

@@ -1,5 +1,7 @@
 //! A line diff.
 
+use crate::text::common::common;
+
 /// Most pairs of lines that are compared; beyond it all lines between the common ends count as changed.
 const MOST: usize = 4_000_000;
 
@@ -14,7 +16,8 @@ pub(super) fn diff(then: &str, now: &str) -> Vec<String> {
     let (old, new) = (&then[start..then.len() - end], &now[start..now.len() - end]);
     let marked = |mark: &str, line: &str| format!("{mark}{line}");
     let mut lines: Vec<String> = then[..start].iter().map(|line| marked("  ", line)).collect();
-    let common = common(old, new);
+    let is_bounded = old.len().saturating_mul(new.len() + 1) <= MOST;
+    let common = if is_bounded { common(old, new) } else { Vec::new() };
     let (mut i, mut j) = (0, 0);
     for (a, b) in common.into_iter().chain([(old.len(), new.len())]) {
         lines.extend(old[i..a].iter().map(|line| marked("- ", line)));
@@ -24,36 +27,6 @@ pub(super) fn diff(then: &str, now: &str) -> Vec<String> {
     }
     lines.extend(then[then.len() - end..].iter().map(|line| marked("  ", line)));
     lines
-}
-
-/// Places of a longest common subsequence.
-fn common(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
-    let width = new.len() + 1;
-    if old.len().saturating_mul(width) > MOST {
-        return Vec::new();
-    }
-    let mut longest = vec![0_u32; (old.len() + 1) * width];
-    for (i, a) in old.iter().enumerate().rev() {
-        for (j, b) in new.iter().enumerate().rev() {
-            longest[i * width + j] = if a == b {
-                longest[(i + 1) * width + j + 1] + 1
-            } else {
-                longest[(i + 1) * width + j].max(longest[i * width + j + 1])
-            };
-        }
-    }
-    let (mut i, mut j, mut places) = (0, 0, Vec::new());
-    while i < old.len() && j < new.len() {
-        if old[i] == new[j] {
-            places.push((i, j));
-            (i, j) = (i + 1, j + 1);
-        } else if longest[(i + 1) * width + j] >= longest[i * width + j + 1] {
-            i += 1;
-        } else {
-            j += 1;
-        }
-    }
-    places
 }
 
 #[cfg(test)]

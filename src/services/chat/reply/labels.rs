@@ -8,7 +8,10 @@ use super::{
     choose::{Offer, strips},
     said::{Said, Token},
 };
-use crate::text::words::{is_stop, words};
+use crate::text::{
+    reply_words::NUMERALS,
+    words::{is_stop, words},
+};
 
 /// Shortest name in which one typing error is forgiven: Latin letters, Chinese characters.
 const TYPO_LATIN: usize = 4;
@@ -189,7 +192,7 @@ fn is_near(text: &str, name: &str) -> bool {
 
 /// Digits and Chinese numerals: names that differ in one of them are different names.
 fn numerals(text: &str) -> String {
-    text.chars().filter(|c| c.is_numeric() || "一二三四五六七八九十两".contains(*c)).collect()
+    text.chars().filter(|c| c.is_numeric() || NUMERALS.contains(*c)).collect()
 }
 
 fn runs_of(tokens: &[Token], name: &[Token]) -> Vec<Range<usize>> {

@@ -10,7 +10,6 @@ use super::{
 use crate::domain::{
     error::StoreError,
     folder::{FileChange, Folder, FolderFault, Hold, KnownFile, Scanned, WatchedFile},
-    time::Millis,
 };
 
 /// Files that one scan takes in; the next one follows at once when there are more.
@@ -42,8 +41,7 @@ impl Inner {
         if let Err(fault) = self.check(folder.id, &folder.path).await {
             if folder.fault != Some(fault) {
                 self.told(folder, fault);
-                let span = i64::try_from((config.interval * STALE).as_millis()).unwrap_or(i64::MAX);
-                let stale = Millis(self.clock.now().0.saturating_sub(span));
+                let stale = self.clock.now() - config.interval * STALE;
                 self.store.report_fault(folder.id, &config.node, fault, stale).await?;
             }
             return Ok(false);
