@@ -64,11 +64,11 @@ const RECOVERY: [&str; 2] = ["recover:before", "recover:after"];
 /// Points of a turn that waits in line, which this talk's turns never do (see `line`). Those of documents are in `jobs`.
 const OTHER: [&str; 3] = ["queue:told", "queue:started", "queue:stopping"];
 
-/// Who answers.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Who answers; `slow-7` is a model that takes seven milliseconds for each piece.
+#[derive(Clone, PartialEq, Eq)]
 enum Model {
     BuiltIn,
-    Slow,
+    Slow(String),
 }
 
 /// A ground for many crashes: documents, an account, a model.
@@ -89,10 +89,10 @@ impl Ground {
     }
 
     /// A start at which `point` acts as `action` says; none: it died at once.
-    async fn start(&self, model: Model, failpoints: &str) -> Option<Server> {
+    async fn start(&self, model: &Model, failpoints: &str) -> Option<Server> {
         let mut variables = vec![("FAILPOINTS", failpoints), ("ASKBACK_LOG", "off")];
-        if model == Model::Slow {
-            variables.extend([("ASKBACK_LLM_BASE_URL", self.llm.base_url.as_str()), ("ASKBACK_MODEL", "slow")]);
+        if let Model::Slow(name) = model {
+            variables.extend([("ASKBACK_LLM_BASE_URL", self.llm.base_url.as_str()), ("ASKBACK_MODEL", name)]);
         }
         match self.home.try_start(&variables).await {
             Ok(server) => Some(server),
@@ -104,7 +104,7 @@ impl Ground {
     }
 
     /// A conversation in which the process dies at the (`passed` + 1)-th time that it comes to `point`. Gives whether it did.
-    async fn dies_at(&mut self, point: &str, passed: usize, model: Model) -> bool {
+    async fn dies_at(&mut self, point: &str, passed: usize, model: &Model) -> bool {
         let action = if passed == 0 { "panic(kill)".into() } else { format!("{passed}*off->panic(kill)") };
         let failpoints = format!("{point}={action}");
         let mut talk = Talk::new(&self.token, &format!("{point}-{passed}-{}", self.crashes));
@@ -134,7 +134,7 @@ impl Ground {
     }
 
     /// A turn is killed, and so is the start that ends it, at `point`; the next one does it.
-    async fn dies_recovering_at(&mut self, point: &str, model: Model) {
+    async fn dies_recovering_at(&mut self, point: &str, model: &Model) {
         let mut talk = Talk::new(&self.token, &format!("{point}-{}", self.crashes));
         self.crashes += 1;
         let server = self.start(model, "model:heard=3*off->panic(kill)").await.expect("it starts");
@@ -150,24 +150,27 @@ impl Ground {
     }
 }
 
-/// Kills at every point: the first time that each is passed with one model, and later times with either in turn.
+/// Kills at every point: the first time that each is passed with one model, later times with either in turn, and then
+/// from the first time on again, at another pace.
 async fn dies_everywhere(home: Home, points: &[&str], seeds: std::ops::Range<usize>) {
     let mut ground = Ground::new(home).await;
     let mut deaths = 0;
     for (at, point) in points.iter().enumerate() {
-        // A talk that did not come to the point so often will not come to it more often.
-        let mut past = BTreeSet::new();
+        // How often a talk comes to the point, as far as it is known: with the built-in model, with the slow one.
+        let mut passes = [usize::MAX; 2];
         for seed in seeds.clone() {
-            let model = if (at + seed).is_multiple_of(2) { Model::BuiltIn } else { Model::Slow };
-            if past.contains(&model) {
-                continue;
+            let is_slow = !(at + seed).is_multiple_of(2);
+            let model = if is_slow { Model::Slow(format!("slow-{}", seed % 9)) } else { Model::BuiltIn };
+            let passes = &mut passes[usize::from(is_slow)];
+            while *passes > 0 {
+                let passed = seed % *passes;
+                if ground.dies_at(point, passed, &model).await {
+                    deaths += 1;
+                    break;
+                }
+                *passes = passed;
             }
-            let died = ground.dies_at(point, seed, model).await;
-            assert!(died || seed > 0, "{point} was not passed");
-            if !died {
-                past.insert(model);
-            }
-            deaths += usize::from(died);
+            assert!(*passes > 0 || seed > 0, "{point} was not passed");
         }
         println!("{deaths} deaths at {} of {} points", at + 1, points.len());
     }
@@ -177,7 +180,7 @@ async fn dies_everywhere(home: Home, points: &[&str], seeds: std::ops::Range<usi
 async fn dies_while_recovering(home: Home) {
     let mut ground = Ground::new(home).await;
     for point in RECOVERY {
-        ground.dies_recovering_at(point, Model::BuiltIn).await;
+        ground.dies_recovering_at(point, &Model::BuiltIn).await;
     }
     ground.home.remove().await;
 }

@@ -30,17 +30,18 @@ pub(super) const SCRIPT: [(&str, &str); 4] = [
     ("How long does the battery of the Borealis Z9 take to charge?", "completed"),
 ];
 
-/// A slow model that searches once and then says its answer in pieces.
+/// A slow model that searches once and then says its answer in pieces: `slow-7` takes seven milliseconds for each.
 pub(super) fn slow_model(request: &Value) -> Reply {
     let messages = request["messages"].as_array().expect("messages");
     let last = messages.last().expect("a message");
     let question = last["content"].as_str().unwrap_or_default();
+    let pace = request["model"].as_str().and_then(|name| name.strip_prefix("slow-")?.parse().ok());
     let reply = if request["tools"].is_array() && last["role"] == "user" {
         Reply::calls("search_knowledge_base", &json!({ "query": question }))
     } else {
         Reply::says(&["It ", "takes ", "as ", "long ", "as ", "the ", "manual ", "says", " [1]", "."])
     };
-    reply.slowly(Duration::from_millis(4))
+    reply.slowly(Duration::from_millis(pace.unwrap_or(4)))
 }
 
 /// See the module.
