@@ -6,6 +6,7 @@ use super::{
     id::{MessageId, RunId, SessionId, UserId},
     problem::Problem,
     time::Millis,
+    trace::RagTrace,
 };
 
 /// What a run does to the tree of messages.
@@ -149,7 +150,7 @@ pub struct FrameBatch {
 }
 
 /// A running row whose process is dead.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Orphan {
     /// The run.
     pub run: RunId,
@@ -167,4 +168,6 @@ pub struct Orphan {
     pub earlier: Option<String>,
     /// The question that it had taken.
     pub taken: Option<super::id::HitlId>,
+    /// What the answer rests on, if its text had begun.
+    pub trace: Option<RagTrace>,
 }

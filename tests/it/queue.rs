@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use askback::{
     domain::{
         chat::{ChatStore, HistoryStore, Message, MessageKind, OnBusy, OnDisconnect, QueueBounds, Refused},
-        id::RunId,
+        error::StoreError,
+        id::{MessageId, RunId},
         run::{RunKind, RunStatus},
     },
     services::chat::{StartError, Turn},
@@ -24,6 +25,8 @@ use crate::{
 };
 
 on_both_engines! {
+    what_was_to_go_on_from_an_answer_that_is_gone_goes_on_from_its_question,
+    a_session_in_which_a_turn_waits_is_not_deleted,
     twenty_at_once_are_refused_or_answered,
     twenty_at_once_are_answered_one_after_the_other,
     whoever_stops_a_turn_may_go_on_at_once,
@@ -51,8 +54,7 @@ async fn send(harness: &Harness, message: &str, on_busy: OnBusy) -> Result<Turn,
 }
 
 async fn messages(harness: &Harness) -> Vec<Message> {
-    let session = harness.store.session(harness.user.id, &harness.session()).await.unwrap();
-    let all = harness.store.tree(session.id, 0, 1000).await.unwrap();
+    let (session, all) = harness.store.tree(harness.user.id, &harness.session(), 0, 1000).await.unwrap();
     assert_eq!(all.iter().map(|message| message.ord).collect::<Vec<_>>(), (1..=all.len() as i64).collect::<Vec<_>>());
     assert_eq!((session.running_run, session.message_count), (None, all.len() as i64));
     all
@@ -358,6 +360,56 @@ async fn a_turn_that_cannot_begin_fails_and_the_next_one_begins(test: &mut TestS
     assert_eq!((problem.status, problem.code.as_str()), (422, "not_continuable"));
     assert_eq!(status(&harness, run).await, RunStatus::Failed);
     assert_eq!(last.finish().await.unwrap().response, "Last.");
+}
+
+/// Who waits names an answer that was begun, and then says nothing.
+async fn what_was_to_go_on_from_an_answer_that_is_gone_goes_on_from_its_question(test: &mut TestStore) {
+    let thinks = || vec![Say::Reasoning("hm".into()), Say::Hang];
+    let model = ScriptedModel::new([thinks(), says(&["Yes."]), thinks(), says(&["No."])]);
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let begun = async || {
+        let mut turn = harness.start("first").await.unwrap();
+        while turn.watch.next().await.unwrap().kind != "reasoning" {}
+        turn
+    };
+    let first = begun().await;
+    let mut next = harness.submission("next");
+    next.request.on_busy = OnBusy::Interrupt;
+    next.request.parent = first.answer;
+    let next = harness.chat.start(next).await.unwrap().finish().await.unwrap();
+    assert_eq!((next.response.as_str(), next.status), ("Yes.", RunStatus::Completed));
+    let stopped = first.finish().await.unwrap();
+    assert_eq!(next.parent_id, stopped.user_message_id);
+
+    let first = begun().await;
+    let mut again = harness.submission("");
+    again.request.on_busy = OnBusy::Interrupt;
+    again.request.kind = RunKind::Regenerate(first.answer.unwrap());
+    let again = harness.chat.start(again).await.unwrap().finish().await.unwrap();
+    assert_eq!(again.response, "No.");
+    assert_eq!(again.user_message_id, first.finish().await.unwrap().user_message_id);
+}
+
+async fn a_session_in_which_a_turn_waits_is_not_deleted(test: &mut TestStore) {
+    let (model, gate) = held(1);
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let first = holding(&harness).await;
+    let root = first_message(&harness).await;
+    // Nobody starts what waits.
+    harness.faults.always("start", Fault::Fail);
+    let waiting = send(&harness, "second", OnBusy::Enqueue).await.unwrap();
+    gate.notify_one();
+    first.finish().await.unwrap();
+    let (chat, user, name) = (&harness.chat, harness.user.id, harness.session());
+    assert!(matches!(chat.delete_session(user, &name).await, Err(StoreError::Conflict(_))));
+    assert!(matches!(chat.delete_message(user, &name, root).await, Err(StoreError::Conflict(_))));
+    chat.stop(user, waiting.run).await.unwrap();
+    chat.delete_session(user, &name).await.unwrap();
+}
+
+/// The first message of the session.
+async fn first_message(harness: &Harness) -> MessageId {
+    harness.store.tree(harness.user.id, &harness.session(), 0, 1).await.unwrap().1[0].id
 }
 
 async fn a_line_is_served_by_whichever_process_comes_first(test: &mut TestStore) {

@@ -2,7 +2,7 @@
 
 use askback::{
     domain::{
-        chat::{ChatStore, HitlReply, Message, Refused},
+        chat::{ChatStore, Extent, HistoryStore, HitlReply, Message, Refused},
         error::ModelError,
         hitl::HitlStatus,
         id::MessageId,
@@ -28,9 +28,13 @@ on_both_engines! {
     markers_mean_the_same_when_an_answer_goes_on,
     a_continuation_that_fails_takes_nothing_away,
     a_continuation_that_crashes_keeps_what_was_seen,
+    what_a_crash_leaves_can_be_checked,
     what_cannot_be_continued_is_refused,
     another_answer_stands_beside_the_first,
     another_answer_that_says_nothing_leaves_the_first_shown,
+    another_answer_that_says_nothing_moves_nobody,
+    another_answer_is_made_under_the_conditions_of_one_that_is_gone,
+    a_conversation_is_read_as_it_is_while_answers_go,
     a_message_without_an_answer_gets_one,
     another_wording_stands_beside_the_first,
     what_is_not_there_is_not_found,
@@ -147,6 +151,23 @@ async fn a_continuation_that_crashes_keeps_what_was_seen(test: &mut TestStore) {
     assert_eq!(result.response, "It is 24 months.");
 }
 
+async fn what_a_crash_leaves_can_be_checked(test: &mut TestStore) {
+    let model = ScriptedModel::new([search_call(), [says(&["It is 24 months [1]. "]), vec![Say::Hang]].concat()]);
+    let search = ScriptedSearch::new([found(&["The warranty is 24 months.", "Keep the receipt."])]);
+    let crashed = Harness::new(test, model, search).await;
+    let mut turn = crashed.start("How long?").await.unwrap();
+    while turn.watch.next().await.unwrap().kind != "content" {}
+    let goes_on = says(&[" Keep the receipt [2] or [7]."]);
+    let restarted = crashed.after_crash(ScriptedModel::new([goes_on]), ScriptedSearch::new([])).await;
+    let answer = last_id(&restarted).await;
+    let left = restarted.store.message(restarted.user.id, answer).await.unwrap();
+    assert_eq!(left.citations.iter().map(|citation| citation.marker).collect::<Vec<_>>(), [1]);
+    assert_eq!(left.trace.unwrap().retrieved_chunks.unwrap().len(), 2);
+    let result = restarted.from(RunKind::Continue(answer), "").await.unwrap().finish().await.unwrap();
+    assert_eq!(result.response, "It is 24 months [1]. Keep the receipt [2] or.");
+    assert_eq!(result.citations.iter().map(|citation| citation.marker).collect::<Vec<_>>(), [1, 2]);
+}
+
 async fn what_cannot_be_continued_is_refused(test: &mut TestStore) {
     let model = ScriptedModel::new([says(&["Hello."]), says(&["Bye."]), search_call()]);
     let harness = Harness::new(test, model, ScriptedSearch::new([asks()])).await;
@@ -197,11 +218,78 @@ async fn another_answer_that_says_nothing_leaves_the_first_shown(test: &mut Test
     let next = harness.ask("And another.").await;
     assert_eq!(next.parent_id, Some(first));
     let orders: Vec<i64> = {
-        let session = harness.store.session(harness.user.id, "s1").await.unwrap();
-        let branch = harness.store.branch(session.id, session.active_leaf.unwrap(), 10).await.unwrap();
+        let (_, branch) = harness.store.conversation(harness.user.id, "s1", None, 10).await.unwrap();
         branch.iter().map(|message| message.ord).collect()
     };
     assert_eq!(orders, [1, 2, 3, 4], "no gap where nothing was said");
+}
+
+async fn another_answer_that_says_nothing_moves_nobody(test: &mut TestStore) {
+    let fails = || vec![Say::Fail(ModelError::Transient("down".into()))];
+    let dies = vec![Say::Reasoning("hm".into()), Say::Hang];
+    let answers = ["One.", "Two.", "Three."].map(|text| says(&[text]));
+    let model = ScriptedModel::new(answers.into_iter().chain([fails(), dies]));
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let first = harness.ask("Say a number.").await.message_id.unwrap();
+    harness.from(RunKind::Regenerate(first), "").await.unwrap().finish().await.unwrap();
+    let mut further = harness.submission("And another.");
+    further.request.parent = Some(first);
+    let shown = harness.chat.start(further).await.unwrap().finish().await.unwrap().message_id.unwrap();
+    // The newest answer to the first question is on another branch than the one that is looked at.
+    harness.from(RunKind::Regenerate(first), "").await.unwrap().finish().await.unwrap_err();
+    assert_eq!(last_id(&harness).await, shown);
+    let mut turn = harness.from(RunKind::Regenerate(first), "").await.unwrap();
+    while turn.watch.next().await.unwrap().kind != "reasoning" {}
+    let restarted = harness.after_crash(ScriptedModel::new([]), ScriptedSearch::new([])).await;
+    assert_eq!(last_id(&restarted).await, shown);
+}
+
+async fn another_answer_is_made_under_the_conditions_of_one_that_is_gone(test: &mut TestStore) {
+    let model = ScriptedModel::always(says(&["Yes."]));
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let mut submission = harness.submission("Is it?");
+    submission.request.model = Some("other".into());
+    submission.idempotency = Some(("key".into(), "body".into()));
+    let first = harness.chat.start(submission.clone()).await.unwrap().finish().await.unwrap();
+    harness.chat.delete_message(harness.user.id, "s1", first.message_id.unwrap()).await.unwrap();
+    assert_eq!(harness.history().await, ["Human: Is it? (completed)"]);
+    let same = harness.chat.start(submission).await.unwrap();
+    assert_eq!(same.run, first.run_id, "an equal key is the same turn");
+    assert_eq!(harness.history().await.len(), 1);
+    let human = first.user_message_id.unwrap();
+    let again = harness.from(RunKind::Regenerate(human), "").await.unwrap().finish().await.unwrap();
+    assert_eq!(again.model, "other");
+}
+
+/// Answers that say nothing come and go while somebody reads.
+async fn a_conversation_is_read_as_it_is_while_answers_go(test: &mut TestStore) {
+    let fails = vec![Say::Fail(ModelError::Transient("down".into()))];
+    let harness = Harness::new(test, ScriptedModel::always(fails), ScriptedSearch::new([])).await;
+    harness.start("0").await.unwrap().finish().await.unwrap_err();
+    let (chat, user) = (&harness.chat, harness.user.id);
+    let (begins, ended) = (std::cell::Cell::new(0), std::cell::Cell::new(false));
+    let talking = async {
+        for no in 1..40 {
+            begins.set(no);
+            harness.start(&no.to_string()).await.unwrap().finish().await.unwrap_err();
+        }
+        ended.set(true);
+    };
+    let reading = async {
+        while !ended.get() {
+            let (before, conversation) = (begins.get(), chat.session(user, "s1", 1000).await.unwrap());
+            let said: Vec<&str> = conversation.messages.iter().map(|message| message.content.as_str()).collect();
+            assert!(said.len() >= before, "{said:?}");
+            let (session, all) = chat.tree(user, "s1", 0, 1000).await.unwrap();
+            assert!(all.iter().any(|message| Some(message.id) == session.active_leaf));
+            for extent in [Extent::All, Extent::Shown] {
+                let (session, pieces) = chat.whole(user, "s1", extent).await.unwrap();
+                let whole: Vec<Message> = pieces.try_concat().await.unwrap();
+                assert!(whole.iter().any(|message| Some(message.id) == session.active_leaf));
+            }
+        }
+    };
+    tokio::join!(talking, reading);
 }
 
 async fn a_message_without_an_answer_gets_one(test: &mut TestStore) {
@@ -348,9 +436,9 @@ async fn a_running_answer_is_shown_as_far_as_it_was_told(test: &mut TestStore) {
     let told = |messages: Vec<Message>| messages.into_iter().map(|message| message.content).collect::<Vec<_>>();
     let expected = ["How long?", "It is"];
     assert_eq!(told(chat.tree(user, "s1", 0, 10).await.unwrap().1), expected);
-    let (_, whole) = chat.whole_tree(user, "s1").await.unwrap();
+    let (_, whole) = chat.whole(user, "s1", Extent::All).await.unwrap();
     assert_eq!(told(whole.try_concat().await.unwrap()), expected, "of the file with all branches");
-    let (_, shown) = chat.whole_branch(user, "s1").await.unwrap();
+    let (_, shown) = chat.whole(user, "s1", Extent::Shown).await.unwrap();
     assert_eq!(told(shown.try_concat().await.unwrap()), expected, "of the file for people");
     harness.chat.stop(harness.user.id, turn.run).await.unwrap();
 }

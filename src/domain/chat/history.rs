@@ -39,6 +39,26 @@ pub struct SessionChange {
     pub shown: Option<MessageId>,
 }
 
+/// Which messages of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Those of the shown branch.
+    Shown,
+    /// Those of all branches.
+    All,
+}
+
+/// A session and which messages it has, as of one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outline {
+    /// The session.
+    pub session: Session,
+    /// Its messages by `ord`, without the one that is being written: that may be gone before it is read.
+    pub messages: Vec<MessageId>,
+    /// The answer that is being written, and what it answers.
+    pub written: Option<(MessageId, Option<MessageId>)>,
+}
+
 /// Reads and tends conversations.
 ///
 /// Contract: each write is one transaction; what is not the caller's is `NotFound`; reads take a bounded number of rows
@@ -59,11 +79,28 @@ pub trait HistoryStore: Send + Sync {
     /// Gives the session a model's title in place of the first words; gives whether it did.
     async fn entitle(&self, session: SessionId, title: &str) -> Result<bool, StoreError>;
 
-    /// Messages of all branches after `after`, by `ord`, at most `limit`, whole.
-    async fn tree(&self, session: SessionId, after: i64, limit: i64) -> Result<Vec<Message>, StoreError>;
-    /// Cuts the branch that ends with `leaf` into pieces of `size` messages, the first of what is left over: the last
-    /// message of each, oldest first.
-    async fn pieces(&self, session: SessionId, leaf: MessageId, size: i64) -> Result<Vec<MessageId>, StoreError>;
+    /// A session of `user` and its branch up to `end`, or else the shown one, as of one moment: its last `limit` messages,
+    /// oldest first, whole.
+    async fn conversation(
+        &self,
+        user: UserId,
+        name: &str,
+        end: Option<MessageId>,
+        limit: i64,
+    ) -> Result<(Session, Vec<Message>), StoreError>;
+    /// A session of `user` and, as of the same moment, messages of all its branches after `after`, by `ord`, at most
+    /// `limit`, whole.
+    async fn tree(
+        &self,
+        user: UserId,
+        name: &str,
+        after: i64,
+        limit: i64,
+    ) -> Result<(Session, Vec<Message>), StoreError>;
+    /// Which messages a session of `user` has, however many.
+    async fn outline(&self, user: UserId, name: &str, extent: Extent) -> Result<Outline, StoreError>;
+    /// Those of these messages that the session has, by `ord`, whole. Of siblings none may be left out between two.
+    async fn messages(&self, session: SessionId, ids: &[MessageId]) -> Result<Vec<Message>, StoreError>;
     /// Deletes a message and all below it, with everything that came of them. `Conflict` while a run has the session.
     async fn delete_message(&self, user: UserId, session: &str, message: MessageId) -> Result<(), StoreError>;
     /// Keeps what `user` thinks of a message, in place of what they thought before.

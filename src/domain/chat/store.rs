@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Accept, Accepted, Finish, Message, Refused, Said, Session};
+use super::{Accept, Accepted, Basis, Finish, Message, Refused, Said, Session};
 use crate::domain::{
     error::StoreError,
     hitl::{HitlStatus, Pending},
@@ -41,6 +41,9 @@ pub trait ChatStore: Send + Sync {
     /// Appends frames of many runs; those of a run that is not running or not the owner's are dropped. Gives the runs
     /// whose frames were dropped.
     async fn log(&self, batches: &[FrameBatch]) -> Result<Vec<RunId>, StoreError>;
+    /// Keeps what running runs rest on, before the text that does is logged: an answer that a dead process left can be
+    /// checked as any other. What is not running, or not the owner's, is passed over.
+    async fn rest(&self, bases: &[Basis]) -> Result<(), StoreError>;
     /// Ends a run.
     async fn finish(&self, finish: &Finish) -> Result<(), StoreError>;
 
@@ -72,9 +75,8 @@ pub trait ChatStore: Send + Sync {
     async fn session(&self, user: UserId, name: &str) -> Result<Session, StoreError>;
     /// Deletes it with all that hangs on it. `Conflict` while a run has it.
     async fn delete_session(&self, user: UserId, name: &str) -> Result<(), StoreError>;
-    /// The branch that ends with `leaf`, oldest first: its last `limit` messages, whole.
-    async fn branch(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Message>, StoreError>;
-    /// The same without all that hangs on the messages: what a turn reads of those before it.
+    /// The branch that ends with `leaf`, oldest first: its last `limit` messages, without all that hangs on them; what a
+    /// turn reads of those before it.
     async fn said(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Said>, StoreError>;
     /// A message of `user`.
     async fn message(&self, user: UserId, id: MessageId) -> Result<Message, StoreError>;

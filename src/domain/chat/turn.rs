@@ -1,5 +1,7 @@
 //! A turn: as it is asked for, accepted or refused, and ended.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Citation, MessagePart, Session, Timings};
@@ -272,6 +274,17 @@ pub struct Finish {
     pub frames: FrameBatch,
     /// Now.
     pub now: Millis,
+}
+
+/// What a running answer rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Basis {
+    /// The run.
+    pub run: RunId,
+    /// Its owner.
+    pub owner: String,
+    /// What retrieval did; its `retrieved_chunks` are what markers point at.
+    pub trace: Arc<RagTrace>,
 }
 
 /// A *turn result* of protocol.md: the body of `POST /chat`, the `message` frame, `result` of `GET /runs/{id}`.

@@ -1,10 +1,12 @@
 //! Conversations as trees: found, read whole, changed and cut back by their owners.
 
+use std::sync::Arc;
+
 use futures::{StreamExt, stream, stream::BoxStream};
 
 use super::{Chat, Conversation};
 use crate::domain::{
-    chat::{Feedback, HitlMove, Message, Session, SessionChange},
+    chat::{Extent, Feedback, HitlMove, Message, Outline, Session, SessionChange},
     error::StoreError,
     hitl::Pending,
     id::{HitlId, MessageId, SessionId, UserId},
@@ -12,7 +14,7 @@ use crate::domain::{
 };
 
 /// Messages that are read at a time where all are wanted.
-const PIECE: i64 = 100;
+const PIECE: usize = 100;
 
 /// Messages, some at a time, in order.
 pub type Pieces = BoxStream<'static, Result<Vec<Message>, StoreError>>;
@@ -58,50 +60,35 @@ impl Chat {
         after: i64,
         limit: i64,
     ) -> Result<(Session, Vec<Message>), StoreError> {
-        let session = self.inner.ports.chats.session(user, name).await?;
-        let mut messages = self.inner.ports.history.tree(session.id, after, limit).await?;
+        let (session, mut messages) = self.inner.ports.history.tree(user, name, after, limit).await?;
         self.tell_running(&mut messages).await?;
         Ok((session, messages))
     }
 
-    /// A session of `user`, and all its messages, however many there are.
+    /// A session of `user` and all its messages to this `extent`, however many there are; a running answer has the text
+    /// that it has so far. What is deleted before it is read is left out.
     ///
     /// # Errors
     /// `NotFound`, also for another user's; the store's.
-    pub async fn whole_tree(&self, user: UserId, name: &str) -> Result<(Session, Pieces), StoreError> {
-        let session = self.inner.ports.chats.session(user, name).await?;
-        let (chat, id) = (self.clone(), session.id);
-        let pieces = stream::try_unfold(0, move |after| {
-            let chat = chat.clone();
-            async move {
-                let mut messages = chat.inner.ports.history.tree(id, after, PIECE).await?;
-                chat.tell_running(&mut messages).await?;
-                Ok(messages.last().map(|last| last.ord).map(|next| (messages, next)))
+    pub async fn whole(&self, user: UserId, name: &str, extent: Extent) -> Result<(Session, Pieces), StoreError> {
+        let history = Arc::clone(&self.inner.ports.history);
+        let Outline { mut session, messages, written } = history.outline(user, name, extent).await?;
+        let id = session.id;
+        let mut last = Vec::new();
+        if let Some((written, answered)) = written {
+            last = history.messages(id, &[written]).await?;
+            self.tell_running(&mut last).await?;
+            last.retain(|answer| !answer.content.is_empty());
+            if last.is_empty() && session.active_leaf == Some(written) {
+                session.active_leaf = answered;
             }
+        }
+        let pieces: Vec<_> = messages.chunks(PIECE).map(<[MessageId]>::to_vec).collect();
+        let pieces = stream::iter(pieces).then(move |ids| {
+            let history = Arc::clone(&history);
+            async move { history.messages(id, &ids).await }
         });
-        Ok((session, pieces.boxed()))
-    }
-
-    /// A session of `user`, and its whole shown branch, however long it is.
-    ///
-    /// # Errors
-    /// `NotFound`, also for another user's; the store's.
-    pub async fn whole_branch(&self, user: UserId, name: &str) -> Result<(Session, Pieces), StoreError> {
-        let session = self.inner.ports.chats.session(user, name).await?;
-        let ends = match session.active_leaf {
-            Some(leaf) => self.inner.ports.history.pieces(session.id, leaf, PIECE).await?,
-            None => Vec::new(),
-        };
-        let (chat, id) = (self.clone(), session.id);
-        let pieces = stream::iter(ends).then(move |end| {
-            let chat = chat.clone();
-            async move {
-                let mut messages = chat.inner.ports.chats.branch(id, end, PIECE).await?;
-                chat.tell_running(&mut messages).await?;
-                Ok(messages)
-            }
-        });
-        Ok((session, pieces.boxed()))
+        Ok((session, pieces.chain(stream::once(std::future::ready(Ok(last)))).boxed()))
     }
 
     /// The branch of a session of `user` up to `end`, a message above those that were read before.
@@ -115,8 +102,7 @@ impl Chat {
         end: MessageId,
         limit: i64,
     ) -> Result<Conversation, StoreError> {
-        let session = self.inner.ports.chats.session(user, name).await?;
-        self.conversation(session, Some(end), limit).await
+        self.conversation(user, name, Some(end), limit).await
     }
 
     /// Deletes a message and all below it, with everything that came of them.

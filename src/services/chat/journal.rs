@@ -10,7 +10,13 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::live::{LiveRun, StopReason};
-use crate::domain::{chat::ChatStore, error::StoreError, event::TurnEvent, id::RunId, run::FrameBatch};
+use crate::domain::{
+    chat::{Basis, ChatStore},
+    error::StoreError,
+    event::TurnEvent,
+    id::RunId,
+    run::FrameBatch,
+};
 
 /// Time between two batches. The first frame of a run does not wait for it.
 const PACE: Duration = Duration::from_millis(15);
@@ -63,8 +69,10 @@ impl Journal {
         let runs = std::mem::take(&mut *self.dirty.lock().unwrap_or_else(PoisonError::into_inner));
         let mut taken = Vec::with_capacity(runs.len());
         let mut batches = Vec::with_capacity(runs.len());
+        let mut bases = Vec::new();
         for run in runs {
             if let Some(batch) = run.take_unflushed() {
+                bases.extend(run.basis());
                 taken.push(run);
                 batches.push(batch);
             }
@@ -72,8 +80,11 @@ impl Journal {
         if batches.is_empty() {
             return true;
         }
-        match log(store, &batches).await {
+        match log(store, &bases, &batches).await {
             Ok(fenced) => {
+                for run in &taken {
+                    bases.iter().filter(|basis| basis.run == run.run).for_each(|basis| run.rests(basis));
+                }
                 for (run, batch) in taken.iter().zip(&batches) {
                     if fenced.contains(&run.run) {
                         // Its frames are not in the store, so nobody may see them.
@@ -99,8 +110,12 @@ impl Journal {
     }
 }
 
-async fn log(store: &dyn ChatStore, batches: &[FrameBatch]) -> Result<Vec<RunId>, StoreError> {
+async fn log(store: &dyn ChatStore, bases: &[Basis], batches: &[FrameBatch]) -> Result<Vec<RunId>, StoreError> {
     fail::fail_point!("log:before", |_| Err(StoreError::Unavailable("failpoint".into())));
+    if !bases.is_empty() {
+        store.rest(bases).await?;
+        fail::fail_point!("log:rests", |_| Err(StoreError::Unavailable("failpoint".into())));
+    }
     let fenced = store.log(batches).await?;
     fail::fail_point!("log:after", |_| Err(StoreError::Unavailable("failpoint".into())));
     Ok(fenced)

@@ -78,10 +78,7 @@ impl Inner {
         }
         let run = self.ports.chats.run(late.user, late.run).await?;
         let (RunStatus::Running, Some(message)) = (run.status, run.message) else { return Ok(()) };
-        let earlier = match run.extends {
-            true => Some(self.ports.chats.message(late.user, message).await?.content),
-            false => None,
-        };
+        let answer = self.ports.chats.message(late.user, message).await?;
         let orphan = Orphan {
             run: run.id,
             session: run.session,
@@ -89,9 +86,10 @@ impl Inner {
             owner: self.owner.clone(),
             human: run.human,
             message,
-            earlier,
+            earlier: run.extends.then_some(answer.content),
             // Ending a run opens again whatever it had taken.
             taken: None,
+            trace: answer.trace,
         };
         self.end_orphan(orphan).await
     }

@@ -10,10 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{frame::Frame, turn::TurnId};
 use crate::domain::{
-    chat::OnDisconnect,
+    chat::{Basis, OnDisconnect},
     event::TurnEvent,
     id::{RunId, UserId},
     run::FrameBatch,
+    trace::RagTrace,
 };
 
 /// Most frames of one run, far above what answers and reasoning of the greatest length come to.
@@ -56,6 +57,8 @@ struct Buffer {
     sealed: bool,
     /// Where the terminal frames begin, once there are any.
     closed_at: Option<usize>,
+    /// What the text rests on, until the store has it.
+    basis: Option<Arc<RagTrace>>,
 }
 
 /// A run at work in this process.
@@ -143,6 +146,22 @@ impl LiveRun {
             Ok(frame) => buffer.frames.push(frame),
             Err(error) => tracing::error!(run_id = %self.run, %error, "an event does not serialize"),
         }
+    }
+
+    /// What the text that is pushed from here on rests on.
+    pub(super) fn rest_on(&self, trace: RagTrace) {
+        self.buffer().basis = Some(Arc::new(trace));
+    }
+
+    /// What the text rests on, if the store does not have it yet.
+    pub(super) fn basis(&self) -> Option<Basis> {
+        let trace = self.buffer().basis.clone()?;
+        Some(Basis { run: self.run, owner: self.owner.clone(), trace })
+    }
+
+    /// The store has it.
+    pub(super) fn rests(&self, basis: &Basis) {
+        self.buffer().basis.take_if(|trace| Arc::ptr_eq(trace, &basis.trace));
     }
 
     /// What the store does not have yet; a flush of it is then on its way until [`flushed`](Self::flushed) or

@@ -1,6 +1,6 @@
 //! Ends the runs of processes that died: what they had said, as far as it was logged, stays.
 
-use super::{Chat, Inner, finish::failure, frame::Frame, stored::lines};
+use super::{Chat, Inner, cite::citations, finish::failure, frame::Frame, stored::lines};
 use crate::domain::{
     chat::{Finish, MessagePart},
     error::{StoreError, TurnError},
@@ -70,6 +70,8 @@ impl Inner {
         if content == earlier {
             content.clear();
         }
+        let passages = orphan.trace.and_then(|trace| trace.retrieved_chunks).unwrap_or_default();
+        let citations = citations(&content, &passages);
         let finish = Finish {
             run: orphan.run,
             owner: orphan.owner.clone(),
@@ -84,7 +86,8 @@ impl Inner {
             usage: None,
             timings: None,
             parts,
-            citations: Vec::new(),
+            citations,
+            // It is kept since the text began.
             trace: None,
             settle: orphan.taken.map(|taken| (taken, Settlement::Reopened, RunStatus::Interrupted.as_str().to_owned())),
             ask: None,

@@ -6,7 +6,7 @@ use crate::domain::{
     error::StoreError,
     evidence::{RetrievalStatus, Route},
     hitl::{HitlStatus, HitlView, Pending},
-    id::{MessageId, SessionId, UserId},
+    id::{HitlId, MessageId, SessionId, UserId},
     time::Millis,
 };
 
@@ -42,35 +42,42 @@ impl Chat {
     /// # Errors
     /// `NotFound`, also for another user's; the store's.
     pub async fn session(&self, user: UserId, name: &str, limit: i64) -> Result<Conversation, StoreError> {
-        let session = self.inner.ports.chats.session(user, name).await?;
-        let leaf = session.active_leaf;
-        self.conversation(session, leaf, limit).await
+        self.conversation(user, name, None, limit).await
     }
 
-    /// A session with the last `limit` messages of the branch up to `end`.
+    /// A session with the last `limit` messages of the branch up to `end`, or else of the shown one.
     pub(super) async fn conversation(
         &self,
-        session: Session,
+        user: UserId,
+        name: &str,
         end: Option<MessageId>,
         limit: i64,
     ) -> Result<Conversation, StoreError> {
-        let chats = &self.inner.ports.chats;
-        let mut messages = match end {
-            Some(end) => chats.branch(session.id, end, limit).await?,
-            None => Vec::new(),
-        };
+        let (session, mut messages) = self.inner.ports.history.conversation(user, name, end, limit).await?;
         let earlier = messages.first().and_then(|first| first.parent);
         self.tell_running(&mut messages).await?;
         messages.retain(|message| message.status != MessageStatus::Running || !message.content.is_empty());
         let pending = match session.question {
-            Some(id) => {
-                let (pending, _) = chats.pending(session.owner, id).await?;
-                // It may have been answered since the session was read.
-                self.hitl(&pending).filter(|view| matches!(view.status, HitlStatus::Open | HitlStatus::Taken))
-            }
+            Some(id) => self.question(user, id, &messages).await?.and_then(|pending| self.hitl(&pending)),
             None => None,
         };
         Ok(Conversation { session, messages, earlier, pending })
+    }
+
+    /// The question of a branch, as of when its messages were read, or else as it stands.
+    async fn question(&self, user: UserId, id: HitlId, messages: &[Message]) -> Result<Option<Pending>, StoreError> {
+        let mut asked = messages.iter().rev().filter_map(|message| message.pending.as_ref());
+        if let Some(pending) = asked.find(|pending| pending.id == id) {
+            return Ok(Some(pending.clone()));
+        }
+        match self.inner.ports.chats.pending(user, id).await {
+            // It may have been answered, or deleted, since the session was read.
+            Ok((pending, _)) => {
+                Ok(Some(pending).filter(|pending| matches!(self.status(pending), HitlStatus::Open | HitlStatus::Taken)))
+            }
+            Err(StoreError::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Gives running answers the text that they have so far.

@@ -89,6 +89,8 @@ pub(super) struct Transcript {
     pub(super) finish_reason: Option<String>,
     pub(super) evidence: Option<Evidence>,
     pub(super) trace: Option<Box<RagTrace>>,
+    /// Whether what the text rests on was told with it.
+    rests: bool,
     pub(super) retrieval: Duration,
     first_token: Option<Duration>,
     pace: Pace,
@@ -116,6 +118,7 @@ impl Transcript {
             finish_reason: None,
             evidence: None,
             trace: None,
+            rests: false,
             retrieval: Duration::ZERO,
             first_token: None,
             pace: Pace::default(),
@@ -208,9 +211,19 @@ impl Transcript {
             return;
         }
         self.first_token.get_or_insert_with(|| self.sink.started.elapsed());
+        self.rest();
         self.sink.tell(&TurnEvent::Content { content: text.to_owned(), offset: self.answer_chars });
         self.answer.push_str(text);
         self.answer_chars += text.chars().count() as u64;
+    }
+
+    /// Before the first text that markers can stand in. An earlier answer's basis is kept already.
+    fn rest(&mut self) {
+        if let (false, Some(trace), Some(evidence), None) = (self.rests, &self.trace, &self.evidence, &self.seam) {
+            self.rests = true;
+            let retrieved_chunks = Some(evidence.passages.clone());
+            self.sink.run.rest_on(RagTrace { retrieved_chunks, ..RagTrace::clone(trace) });
+        }
     }
 
     fn reason(&mut self, piece: String) {
@@ -248,6 +261,7 @@ impl Transcript {
         });
         self.sink.tell(&TurnEvent::ToolResult { result: view });
         let Some(outcome) = outcome else { return };
+        self.rests = false;
         let came_to_nothing = outcome.evidence.is_none() && outcome.question.is_none();
         if let Some(evidence) = outcome.evidence {
             match &mut self.evidence {

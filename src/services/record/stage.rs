@@ -6,8 +6,9 @@ use async_trait::async_trait;
 
 use crate::domain::{
     chat::{
-        Accept, Accepted, ChatStore, EndQueued, Enqueued, Feedback, Finish, Head, HistoryStore, HitlMove, Message,
-        QueueBounds, QueueStore, Refused, Said, Session, SessionChange, StartQueued, Started,
+        Accept, Accepted, Basis, ChatStore, EndQueued, Enqueued, Extent, Feedback, Finish, Head, HistoryStore,
+        HitlMove, Message, Outline, QueueBounds, QueueStore, Refused, Said, Session, SessionChange, StartQueued,
+        Started,
     },
     error::StoreError,
     hitl::Pending,
@@ -33,6 +34,10 @@ impl ChatStore for Stage {
     }
 
     async fn finish(&self, _: &Finish) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn rest(&self, _: &[Basis]) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -76,10 +81,6 @@ impl ChatStore for Stage {
         Err(EMPTY)
     }
 
-    async fn branch(&self, _: SessionId, _: MessageId, _: i64) -> Result<Vec<Message>, StoreError> {
-        Err(EMPTY)
-    }
-
     async fn said(&self, _: SessionId, _: MessageId, _: i64) -> Result<Vec<Said>, StoreError> {
         Err(EMPTY)
     }
@@ -113,11 +114,25 @@ impl HistoryStore for Stage {
         Ok(false)
     }
 
-    async fn tree(&self, _: SessionId, _: i64, _: i64) -> Result<Vec<Message>, StoreError> {
-        Ok(Vec::new())
+    async fn conversation(
+        &self,
+        _: UserId,
+        _: &str,
+        _: Option<MessageId>,
+        _: i64,
+    ) -> Result<(Session, Vec<Message>), StoreError> {
+        Err(EMPTY)
     }
 
-    async fn pieces(&self, _: SessionId, _: MessageId, _: i64) -> Result<Vec<MessageId>, StoreError> {
+    async fn tree(&self, _: UserId, _: &str, _: i64, _: i64) -> Result<(Session, Vec<Message>), StoreError> {
+        Err(EMPTY)
+    }
+
+    async fn outline(&self, _: UserId, _: &str, _: Extent) -> Result<Outline, StoreError> {
+        Err(EMPTY)
+    }
+
+    async fn messages(&self, _: SessionId, _: &[MessageId]) -> Result<Vec<Message>, StoreError> {
         Ok(Vec::new())
     }
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{Unrecorded, tape, tape::Turned, through};
 use crate::domain::{
-    chat::{Accept, Accepted, ChatStore, Finish, HitlMove, Message, Refused, Said, Session},
+    chat::{Accept, Accepted, Basis, ChatStore, Finish, HitlMove, Message, Refused, Said, Session},
     error::StoreError,
     hitl::Pending,
     id::{HitlId, MessageId, RunId, SessionId, UserId},
@@ -57,6 +57,10 @@ impl ChatStore for TapedChats {
         Ok(())
     }
 
+    async fn rest(&self, bases: &[Basis]) -> Result<(), StoreError> {
+        self.0.rest(bases).await
+    }
+
     async fn beat_process(&self, id: &str, boot: &str, lease: Duration) -> Result<(), StoreError> {
         self.0.beat_process(id, boot, lease).await
     }
@@ -100,10 +104,6 @@ impl ChatStore for TapedChats {
 
     async fn delete_session(&self, user: UserId, name: &str) -> Result<(), StoreError> {
         self.0.delete_session(user, name).await
-    }
-
-    async fn branch(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Message>, StoreError> {
-        self.0.branch(session, leaf, limit).await
     }
 
     async fn said(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Said>, StoreError> {

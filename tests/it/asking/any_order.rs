@@ -180,8 +180,8 @@ impl Talk {
     }
 
     async fn tree(&self) -> Vec<Message> {
-        let session = self.harness.store.session(self.harness.user.id, &self.harness.session()).await.unwrap();
-        self.harness.store.tree(session.id, 0, 10_000).await.unwrap()
+        let harness = &self.harness;
+        harness.store.tree(harness.user.id, &harness.session(), 0, 10_000).await.unwrap().1
     }
 
     async fn questions(&self) -> Vec<(HitlId, Vec<String>)> {

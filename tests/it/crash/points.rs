@@ -12,7 +12,7 @@ use crate::support::{fake_openai::FakeOpenAi, home::Home, process::Server};
 const SIGABRT: i32 = 6;
 
 /// Every point that a turn passes, in about their order.
-const TURN: [&str; 43] = [
+const TURN: [&str; 44] = [
     "turn:begun",
     "accept:claimed",
     "accept:taken",
@@ -24,6 +24,7 @@ const TURN: [&str; 43] = [
     "turn:replied",
     "turn:accepted",
     "log:before",
+    "log:rests",
     "log:before-commit",
     "log:after-commit",
     "log:after",

@@ -8,8 +8,8 @@ use std::{
 
 use askback::domain::{
     chat::{
-        Accept, Accepted, ChatStore, EndQueued, Enqueued, Finish, Head, HitlMove, Message, QueueBounds, QueueStore,
-        Refused, Said, Session, StartQueued, Started,
+        Accept, Accepted, Basis, ChatStore, EndQueued, Enqueued, Finish, Head, HitlMove, Message, QueueBounds,
+        QueueStore, Refused, Said, Session, StartQueued, Started,
     },
     error::{EngineError, ModelError, StoreError},
     hitl::Pending,
@@ -243,6 +243,11 @@ impl ChatStore for FaultyChats {
         self.faults.write("finish", self.inner.finish(finish)).await
     }
 
+    async fn rest(&self, bases: &[Basis]) -> Result<(), StoreError> {
+        self.faults.store("rest").await?;
+        self.inner.rest(bases).await
+    }
+
     async fn beat_process(&self, id: &str, boot: &str, lease: Duration) -> Result<(), StoreError> {
         self.faults.store("beat_process").await?;
         self.inner.beat_process(id, boot, lease).await
@@ -296,11 +301,6 @@ impl ChatStore for FaultyChats {
     async fn delete_session(&self, user: UserId, name: &str) -> Result<(), StoreError> {
         self.faults.store("delete_session").await?;
         self.inner.delete_session(user, name).await
-    }
-
-    async fn branch(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Message>, StoreError> {
-        self.faults.store("branch").await?;
-        self.inner.branch(session, leaf, limit).await
     }
 
     async fn said(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Said>, StoreError> {

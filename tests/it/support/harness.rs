@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use askback::{
     adapters::storage::{Options, Storage},
     domain::{
-        chat::{ChatStore, HitlReply, TurnRequest, TurnResult},
+        chat::{ChatStore, HistoryStore, HitlReply, TurnRequest, TurnResult},
         error::ToolError,
         evidence::{Evidence, Passage, RetrievalStatus, Route},
         hitl::{Choice, Facet, OptionFilter, Question},
@@ -486,9 +486,7 @@ impl Harness {
 
     /// States of the questions of the session, oldest first.
     pub async fn questions(&self) -> Vec<(u32, &'static str)> {
-        let session = self.store.session(self.user.id, &self.session()).await.unwrap();
-        let Some(leaf) = session.active_leaf else { return vec![] };
-        let branch = self.store.branch(session.id, leaf, 1000).await.unwrap();
+        let (_, branch) = self.store.conversation(self.user.id, &self.session(), None, 1000).await.unwrap();
         branch
             .iter()
             .filter_map(|message| message.pending.as_ref())

@@ -1,6 +1,8 @@
 //! Accepting a turn: one transaction that claims the session, takes the branch's open question, and appends the user's
 //! message, the running answer and the run. A refusal is an error, so that all of it is undone.
 
+use serde::Serialize;
+
 use super::{
     super::sql::{Sql, Tx, Word},
     claim::{Claim, claim_key, claim_session},
@@ -9,7 +11,7 @@ use super::{
     search::{self, Terms},
 };
 use crate::domain::{
-    chat::{Accept, Accepted, HitlReply, Refused, Session},
+    chat::{Accept, Accepted, HitlReply, Refused, Session, TurnRequest},
     error::StoreError,
     hitl::{HitlStatus, Pending},
     id::MessageId,
@@ -100,6 +102,14 @@ async fn take(
     Ok(())
 }
 
+/// A run's request, and what the session showed before it.
+#[derive(Serialize)]
+struct Kept<'r> {
+    #[serde(flatten)]
+    request: &'r TurnRequest,
+    shown: Option<MessageId>,
+}
+
 const ADD_QUESTION: &str = "
 insert into messages (id, session_id, parent_id, ord, kind, status, run_id, content, created_at)
 values ($1, $2, $3, $4, 'human', 'completed', $5, $6, $7)";
@@ -157,7 +167,7 @@ async fn append(tx: &mut Tx, accept: &Accept, claim: &Claim, place: &Place, row:
         .bind(accept.run)
         .bind(claim.id)
         .bind(accept.user)
-        .json(&place.request)
+        .json(&Kept { request: &place.request, shown: claim.active_leaf })
         .bind(place.human)
         .bind(place.message)
         .bind(accept.owner.as_str())

@@ -1,5 +1,7 @@
 //! Ending a turn: one transaction that releases the session and writes the answer with all that hangs on it.
 
+use sqlx::types::Json;
+
 use super::{
     super::sql::{Sql, Texts, Tx, Word, texts, unreadable},
     hitl, log,
@@ -7,10 +9,11 @@ use super::{
     tree,
 };
 use crate::domain::{
-    chat::{Citation, Finish, MessagePart},
+    chat::{Citation, Finish, MessagePart, TurnRequest},
     error::StoreError,
     hitl::Settlement,
     id::{MessageId, RunId, UserId},
+    run::RunKind,
     trace::RagTrace,
 };
 
@@ -75,7 +78,8 @@ const FENCED: StoreError = StoreError::Conflict("the run is not this owner's any
 // The session is this run's, so nobody else writes its messages: an answer that is written on needs no check of its own.
 const WRITE_MESSAGE: &str = "
 update messages
-set content = $3, status = $4, model = coalesce($5, model), finish_reason = $6, usage = $7, timings = $8
+set content = $3, status = $4, model = coalesce($5, model), finish_reason = $6,
+    usage = coalesce($7, usage), timings = coalesce($8, timings)
 where id = $1 and session_id = $9 and ($10 or (run_id = $2 and status = 'running'))";
 
 async fn write_message(tx: &mut Tx, finish: &Finish) -> Result<(), StoreError> {
@@ -95,6 +99,33 @@ async fn write_message(tx: &mut Tx, finish: &Finish) -> Result<(), StoreError> {
     if written == 0 { Err(FENCED) } else { Ok(()) }
 }
 
+// Another answer was asked for, and there is none: nobody is taken away from where they were.
+const SHOWN_BEFORE: &str = "
+select m.id from runs r join messages m on m.session_id = r.session_id and m.id = r.request ->> 'shown'
+where r.id = $1 and r.kind = 'regenerate'";
+
+const WAITING: &str = "select id, request from runs where session_id = $1 and status = 'queued' order by id";
+
+const PUT_REQUEST: &str = "update runs set request = $2 where id = $1";
+
+/// What was to go on from an answer that is not there goes on from what it was to answer.
+async fn lead_back(tx: &mut Tx, finish: &Finish) -> Result<(), StoreError> {
+    for (run, Json(mut request)) in Sql::new(WAITING).bind(finish.session).all::<(RunId, Json<TurnRequest>)>(tx).await?
+    {
+        let before = request.clone();
+        if request.parent == Some(finish.message) {
+            request.parent = Some(finish.human);
+        }
+        if request.kind == RunKind::Regenerate(finish.message) {
+            request.kind = RunKind::Regenerate(finish.human);
+        }
+        if request != before {
+            Sql::new(PUT_REQUEST).bind(run).json(&request).run(tx).await?;
+        }
+    }
+    Ok(())
+}
+
 const REMOVE_MESSAGE: &str = "delete from messages where id = $1 and run_id = $2 and status = 'running'";
 
 async fn remove_message(tx: &mut Tx, finish: &Finish) -> Result<(), StoreError> {
@@ -102,8 +133,13 @@ async fn remove_message(tx: &mut Tx, finish: &Finish) -> Result<(), StoreError> 
     if removed == 0 {
         return Err(FENCED);
     }
-    // Shown is then what was last said below the user's message. A user who looks at another branch is left there.
-    let leaf = tree::newest_below(tx, finish.session, finish.human).await?;
+    lead_back(tx, finish).await?;
+    // Shown is then what was, or what was last said below the user's message. A user who looks at another branch is left
+    // there.
+    let leaf = match Sql::new(SHOWN_BEFORE).bind(finish.run).maybe::<(MessageId,)>(tx).await? {
+        Some((shown,)) => shown,
+        None => tree::newest_below(tx, finish.session, finish.human).await?,
+    };
     tree::move_leaf(tx, finish.session, finish.message, leaf).await
 }
 
@@ -149,8 +185,9 @@ async fn add_citations(tx: &mut Tx, message: MessageId, citations: &[Citation]) 
     Ok(())
 }
 
-// An answer that is written on keeps the trace of what it rests on.
-const ADD_TRACE: &str = "insert into traces (run_id, body) values ($1, $2)";
+// An answer that is written on keeps the trace of what it rests on. One was kept from when the answer began.
+const ADD_TRACE: &str = "
+insert into traces (run_id, body) values ($1, $2) on conflict (run_id) do update set body = excluded.body";
 
 async fn add_trace(tx: &mut Tx, run: RunId, trace: &RagTrace) -> Result<(), StoreError> {
     let body = serde_json::to_vec(trace).map_err(|error| unreadable("trace", error))?;

@@ -7,7 +7,7 @@ use super::{
     change, feedback, messages, prune, questions, sessions,
 };
 use crate::domain::{
-    chat::{Feedback, HistoryStore, HitlMove, Message, Session, SessionChange},
+    chat::{Extent, Feedback, HistoryStore, HitlMove, Message, Outline, Session, SessionChange},
     error::StoreError,
     hitl::Pending,
     id::{HitlId, MessageId, SessionId, UserId},
@@ -37,12 +37,43 @@ impl HistoryStore for Storage {
         self.write(Kind::OTHER, move |tx| Box::pin(async move { change::entitle(tx, session, title).await })).await
     }
 
-    async fn tree(&self, session: SessionId, after: i64, limit: i64) -> Result<Vec<Message>, StoreError> {
-        messages::tree(&mut self.read().await?, session, after, limit, self.now()).await
+    async fn conversation(
+        &self,
+        user: UserId,
+        name: &str,
+        end: Option<MessageId>,
+        limit: i64,
+    ) -> Result<(Session, Vec<Message>), StoreError> {
+        let (mut tx, now) = (self.read().await?, self.now());
+        let session = sessions::session(&mut tx, user, name, now).await?;
+        let messages = match end.or(session.active_leaf) {
+            Some(end) => messages::branch(&mut tx, session.id, end, limit, now).await?,
+            None => Vec::new(),
+        };
+        Ok((session, messages))
     }
 
-    async fn pieces(&self, session: SessionId, leaf: MessageId, size: i64) -> Result<Vec<MessageId>, StoreError> {
-        messages::pieces(&mut self.read().await?, session, leaf, size).await
+    async fn tree(
+        &self,
+        user: UserId,
+        name: &str,
+        after: i64,
+        limit: i64,
+    ) -> Result<(Session, Vec<Message>), StoreError> {
+        let (mut tx, now) = (self.read().await?, self.now());
+        let session = sessions::session(&mut tx, user, name, now).await?;
+        let messages = messages::tree(&mut tx, session.id, after, limit, now).await?;
+        Ok((session, messages))
+    }
+
+    async fn outline(&self, user: UserId, name: &str, extent: Extent) -> Result<Outline, StoreError> {
+        let mut tx = self.read().await?;
+        let session = sessions::session(&mut tx, user, name, self.now()).await?;
+        messages::outline(&mut tx, session, extent).await
+    }
+
+    async fn messages(&self, session: SessionId, ids: &[MessageId]) -> Result<Vec<Message>, StoreError> {
+        messages::whole(&mut self.read().await?, session, ids, self.now()).await
     }
 
     async fn delete_message(&self, user: UserId, session: &str, message: MessageId) -> Result<(), StoreError> {

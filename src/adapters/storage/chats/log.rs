@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use sqlx::FromRow;
 
 use super::super::sql::{Sql, Texts, Tx, texts, unreadable, unsigned};
-use crate::domain::{error::StoreError, id::RunId, run::FrameBatch, time::Millis};
+use crate::domain::{chat::Basis, error::StoreError, id::RunId, run::FrameBatch, time::Millis};
 
 // However many runs speak at a time, their frames cost one statement: `$1` lists run, first, last, lines and owner.
 const APPEND: &str = "
@@ -35,6 +35,20 @@ pub(super) async fn append(tx: &mut Tx, batches: Vec<FrameBatch>) -> Result<Vec<
     let taken = Sql::each(APPEND, APPEND_POSTGRES).json(&rows).all::<(RunId,)>(tx).await?;
     let taken: HashSet<RunId> = taken.into_iter().map(|(run,)| run).collect();
     Ok(rows.into_iter().map(|(run, ..)| run).filter(|run| !taken.contains(run)).collect())
+}
+
+const REST: &str = "
+insert into traces (run_id, body)
+select r.id, $2 from runs r where r.id = $1 and r.owner = $3 and r.status = 'running'
+on conflict (run_id) do update set body = excluded.body";
+
+/// Keeps what running runs rest on.
+pub(super) async fn rest(tx: &mut Tx, bases: Vec<Basis>) -> Result<(), StoreError> {
+    for Basis { run, owner, trace } in bases {
+        let body = serde_json::to_vec(&*trace).map_err(|error| unreadable("trace", error))?;
+        Sql::new(REST).bind(run).bind(body).bind(owner).run(tx).await?;
+    }
+    Ok(())
 }
 
 const APPEND_LAST: &str = "

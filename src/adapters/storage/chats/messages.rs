@@ -9,11 +9,15 @@ use super::{
     hitl::PendingRow,
 };
 use crate::domain::{
-    chat::{Citation, Feedback, Message, MessageKind, MessagePart, MessageStatus, Rating, Said, Timings},
+    chat::{
+        Citation, Extent, Feedback, Message, MessageKind, MessagePart, MessageStatus, Outline, Rating, Said, Session,
+        Timings,
+    },
     error::StoreError,
     id::{DocumentId, MessageId, RunId, SessionId, UserId},
     model::Usage,
     time::Millis,
+    trace::RagTrace,
 };
 
 #[derive(FromRow)]
@@ -128,7 +132,12 @@ const FEEDBACK: Texts = texts!("
 select message_id, rating, comment from feedback where message_id in (" [1] ")");
 
 /// These messages of a session, whole, by their order. Of siblings none may be left out between two.
-async fn whole(tx: &mut Tx, session: SessionId, ids: &[MessageId], now: Millis) -> Result<Vec<Message>, StoreError> {
+pub(super) async fn whole(
+    tx: &mut Tx,
+    session: SessionId,
+    ids: &[MessageId],
+    now: Millis,
+) -> Result<Vec<Message>, StoreError> {
     let on_them = |texts| Sql::of(texts).json(ids);
     let rows = on_them(MESSAGES).bind(session).all::<MessageRow>(tx).await?;
     let mut messages: Vec<Message> = rows.into_iter().map(MessageRow::bare).collect();
@@ -211,21 +220,31 @@ pub(super) async fn said(
     Ok(rows.into_iter().map(|SaidRow { ord, kind: Word(kind), content }| Said { ord, kind, content }).collect())
 }
 
-const PIECES: &str = "
-with recursive up (id, parent_id, depth) as (
-  select id, parent_id, 0 from messages where id = $1 and session_id = $2
-  union all
-  select m.id, m.parent_id, up.depth + 1 from up join messages m on m.id = up.parent_id)
-select id from up where depth % $3 = 0 order by depth desc";
+#[derive(FromRow)]
+struct OutlineRow {
+    id: MessageId,
+    parent_id: Option<MessageId>,
+    status: Word<MessageStatus>,
+}
 
-pub(super) async fn pieces(
-    tx: &mut Tx,
-    session: SessionId,
-    leaf: MessageId,
-    size: i64,
-) -> Result<Vec<MessageId>, StoreError> {
-    let rows = Sql::new(PIECES).bind(leaf).bind(session).bind(size).all::<(MessageId,)>(tx).await?;
-    Ok(rows.into_iter().map(|(id,)| id).collect())
+const ALL: &str = "select id, parent_id, status from messages where session_id = $1 order by ord";
+
+const SHOWN: &str = "
+with recursive up (id, parent_id, status, ord) as (
+  select id, parent_id, status, ord from messages where id = $2 and session_id = $1
+  union all
+  select m.id, m.parent_id, m.status, m.ord from up join messages m on m.id = up.parent_id)
+select id, parent_id, status from up order by ord";
+
+pub(super) async fn outline(tx: &mut Tx, session: Session, extent: Extent) -> Result<Outline, StoreError> {
+    let mut rows: Vec<OutlineRow> = match (extent, session.active_leaf) {
+        (Extent::All, _) => Sql::new(ALL).bind(session.id).all(tx).await?,
+        (Extent::Shown, Some(leaf)) => Sql::new(SHOWN).bind(session.id).bind(leaf).all(tx).await?,
+        (Extent::Shown, None) => Vec::new(),
+    };
+    let written = rows.iter().position(|row| row.status.0 == MessageStatus::Running).map(|at| rows.remove(at));
+    let written = written.map(|row| (row.id, row.parent_id));
+    Ok(Outline { session, messages: rows.into_iter().map(|row| row.id).collect(), written })
 }
 
 const TREE: &str = "select id from messages where session_id = $1 and ord > $2 order by ord limit $3";
@@ -250,16 +269,15 @@ pub(super) async fn message(tx: &mut Tx, user: UserId, id: MessageId, now: Milli
     branch(tx, session, id, 1, now).await?.pop().ok_or(StoreError::NotFound)
 }
 
+/// What the answer `message` rests on, as stored.
+pub(super) fn trace(body: &[u8], message: MessageId) -> Option<RagTrace> {
+    serde_json::from_slice(body).inspect_err(|error| tracing::warn!(%message, %error, "a trace cannot be read")).ok()
+}
+
 impl MessageRow {
     /// The message without what lies in other tables.
     fn bare(self) -> Message {
-        let trace = self.trace.and_then(|body| match serde_json::from_slice(&body) {
-            Ok(trace) => Some(trace),
-            Err(error) => {
-                tracing::warn!(message = %self.id, %error, "a trace cannot be read");
-                None
-            }
-        });
+        let trace = self.trace.and_then(|body| trace(&body, self.id));
         Message {
             id: self.id,
             parent: self.parent_id,

@@ -26,7 +26,7 @@ use async_trait::async_trait;
 use self::search::Terms;
 use super::{Storage, sql::Tx, writer::Kind};
 use crate::domain::{
-    chat::{Accept, Accepted, ChatStore, Finish, HitlMove, Message, Refused, Said, Session},
+    chat::{Accept, Accepted, Basis, ChatStore, Finish, HitlMove, Message, Refused, Said, Session},
     error::StoreError,
     hitl::Pending,
     id::{HitlId, MessageId, RunId, SessionId, UserId},
@@ -44,6 +44,11 @@ impl ChatStore for Storage {
     async fn log(&self, batches: &[FrameBatch]) -> Result<Vec<RunId>, StoreError> {
         let batches = batches.to_vec();
         self.write(Kind::LOG, move |tx| Box::pin(async move { log::append(tx, batches).await })).await
+    }
+
+    async fn rest(&self, bases: &[Basis]) -> Result<(), StoreError> {
+        let bases = bases.to_vec();
+        self.write(Kind::LOG, move |tx| Box::pin(async move { log::rest(tx, bases).await })).await
     }
 
     async fn finish(&self, finish: &Finish) -> Result<(), StoreError> {
@@ -102,10 +107,6 @@ impl ChatStore for Storage {
     async fn delete_session(&self, user: UserId, name: &str) -> Result<(), StoreError> {
         let name = name.to_owned();
         self.write(Kind::OTHER, move |tx| Box::pin(async move { sessions::delete(tx, user, name).await })).await
-    }
-
-    async fn branch(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Message>, StoreError> {
-        messages::branch(&mut self.read().await?, session, leaf, limit, self.now()).await
     }
 
     async fn said(&self, session: SessionId, leaf: MessageId, limit: i64) -> Result<Vec<Said>, StoreError> {

@@ -2,7 +2,10 @@
 
 use sqlx::{FromRow, types::Json};
 
-use super::super::sql::{Sql, Tx, Word, unsigned};
+use super::{
+    super::sql::{Sql, Tx, Word, unsigned},
+    messages,
+};
 use crate::domain::{
     error::StoreError,
     id::{HitlId, MessageId, RunId, SessionId, UserId},
@@ -93,14 +96,17 @@ struct OrphanRow {
     message_id: MessageId,
     earlier: Option<String>,
     taken: Option<HitlId>,
+    trace: Option<Vec<u8>>,
 }
 
 const ORPHANS: &str = "
 select r.id, r.session_id, s.name as session_name, r.owner, r.human_id, r.message_id,
        case when r.kind = 'continue' then m.content end as earlier,
        (select h.id from hitl h where h.session_id = r.session_id and h.status = 'taken' and h.taken_by = r.id limit 1)
-         as taken
+         as taken,
+       t.body as trace
 from runs r join sessions s on s.id = r.session_id join messages m on m.id = r.message_id
+     left join traces t on t.run_id = m.run_id
 where r.status = 'running'
   and not exists (select 1 from processes p where p.id || ':' || p.boot = r.owner and p.lease_until > $1)
 order by r.created_at, r.id";
@@ -118,6 +124,7 @@ pub(super) async fn orphans(tx: &mut Tx, now: Millis) -> Result<Vec<Orphan>, Sto
             message: row.message_id,
             earlier: row.earlier,
             taken: row.taken,
+            trace: row.trace.and_then(|body| messages::trace(&body, row.message_id)),
         })
         .collect())
 }

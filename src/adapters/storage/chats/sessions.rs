@@ -111,7 +111,9 @@ pub(super) async fn search(
     with_questions(tx, rows, now).await
 }
 
-const DELETE: &str = "delete from sessions where owner_id = $1 and name = $2 and running_run is null";
+// A turn in line holds the session as a running one does.
+const DELETE: &str = "
+delete from sessions where owner_id = $1 and name = $2 and running_run is null and queued = 0";
 
 const EXISTS: &str = "select count(*) from sessions where owner_id = $1 and name = $2";
 

@@ -16,7 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::{MessageView, markdown};
 use crate::{
     domain::{
-        chat::{Message, Session},
+        chat::{Extent, Message, Session},
         error::StoreError,
         id::MessageId,
         time::Rfc3339,
@@ -83,12 +83,12 @@ pub(in crate::http) async fn export(
     let chat = app.chat.clone();
     let (session, body, media_type, ending) = match query.format {
         Format::Json => {
-            let (session, pieces) = chat.whole_tree(user.id, &name).await?;
+            let (session, pieces) = chat.whole(user.id, &name, Extent::All).await?;
             let body = json(chat, &session, pieces)?;
             (session, body, "application/json", "json")
         }
         Format::Markdown => {
-            let (session, pieces) = chat.whole_branch(user.id, &name).await?;
+            let (session, pieces) = chat.whole(user.id, &name, Extent::Shown).await?;
             let body = written(markdown::heading(&session), pieces, |_, message| markdown::message(&message), "");
             (session, body, "text/markdown; charset=utf-8", "md")
         }

@@ -1,11 +1,11 @@
 //! Turns: accepting, logging, finishing, and what can be read of them.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use askback::domain::{
     chat::{
-        Accepted, ChatStore, Citation, Finish, Message, MessageKind, MessagePart, MessageStatus, Refused, Session,
-        Timings,
+        Accepted, Basis, ChatStore, Citation, Finish, HistoryStore, Message, MessageKind, MessagePart, MessageStatus,
+        Refused, Session, Timings,
     },
     error::StoreError,
     event::CallView,
@@ -109,7 +109,7 @@ async fn a_turn_is_accepted_and_answered(test: &mut TestStore) {
         (4, "Three.".into(), "completed"),
     ];
     assert_eq!(told(test, eva, second.accept.message).await, whole);
-    let last = test.store.branch(second.accepted.session.id, second.accept.message, 1).await.unwrap();
+    let (_, last) = test.store.conversation(eva, "s", Some(second.accept.message), 1).await.unwrap();
     assert_eq!(last.iter().map(|message| message.ord).collect::<Vec<_>>(), [4]);
 }
 
@@ -299,7 +299,7 @@ async fn what_is_another_users_does_not_exist(test: &mut TestStore) {
     // The same name is another session.
     let own = begin(test, bob, says("mine")).await;
     assert_ne!(own.accepted.session.id, turn.accepted.session.id);
-    let foreign = test.store.branch(own.accepted.session.id, turn.accept.message, 10).await;
+    let foreign = test.store.conversation(bob, "s", Some(turn.accept.message), 10).await;
     assert_eq!(foreign, Err(StoreError::NotFound));
 }
 
@@ -378,6 +378,15 @@ async fn a_dead_process_leaves_orphans(test: &mut TestStore) {
     let question = asked.ask(test).await;
     let running = begin(test, eva, says("2")).await;
     test.store.log(&[running.frames(1, 1, "{}\n")]).await.unwrap();
+    let trace = RagTrace { query: Some("two".into()), ..RagTrace::default() };
+    let earlier = RagTrace { query: Some("one".into()), ..RagTrace::default() };
+    let basis = |trace: &RagTrace, owner: &str| Basis {
+        run: running.accept.run,
+        owner: owner.into(),
+        trace: Arc::new(trace.clone()),
+    };
+    test.store.rest(&[basis(&earlier, OWNER), basis(&trace, OWNER)]).await.unwrap();
+    test.store.rest(&[basis(&earlier, "node:other")]).await.unwrap();
     assert_eq!(test.store.orphans().await, Ok(Vec::new()));
     let orphan = Orphan {
         run: running.accept.run,
@@ -388,6 +397,7 @@ async fn a_dead_process_leaves_orphans(test: &mut TestStore) {
         message: running.accept.message,
         earlier: None,
         taken: Some(question),
+        trace: Some(trace),
     };
     test.store.beat_process("node", "boot", Duration::ZERO).await.unwrap();
     assert_eq!(test.store.orphans().await, Ok(vec![orphan.clone()]), "its lease ran out");

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use askback::domain::{
-    chat::{ChatStore, Citation, Feedback, Finish, HistoryStore, Message, Rating, SessionChange},
+    chat::{ChatStore, Citation, Extent, Feedback, Finish, HistoryStore, Message, Rating, SessionChange},
     error::StoreError,
     hitl::{HitlStatus, Settlement},
     id::{MessageId, UserId},
@@ -21,7 +21,7 @@ use crate::support::store::TestStore;
 on_both_engines!(
     a_tree_is_the_same_in_pages_of_any_size,
     siblings_are_numbered_alike_in_pages_of_any_size,
-    a_long_branch_comes_in_pieces,
+    an_outline_has_what_is_whole,
     a_users_title_wins_over_a_models,
     a_branch_is_shown_also_while_a_turn_runs,
     a_message_of_another_session_is_not_shown,
@@ -84,8 +84,7 @@ fn contents(messages: &[Message]) -> Vec<&str> {
 async fn a_tree_is_the_same_in_pages_of_any_size(test: &mut TestStore) {
     let eva = someone(test, "eva").await;
     let [root, one, two] = fork(test, eva).await;
-    let session = root.accepted.session.id;
-    let all = test.store.tree(session, 0, 100).await.unwrap();
+    let all = test.store.tree(eva, "s", 0, 100).await.unwrap().1;
     assert_eq!(contents(&all), ["root", "r", "one", "1", "two", "2"]);
     let links: Vec<_> = all.iter().map(|message| (message.parent, message.siblings)).collect();
     let fork = Some(root.accept.message);
@@ -103,7 +102,7 @@ async fn a_tree_is_the_same_in_pages_of_any_size(test: &mut TestStore) {
     for limit in 1..=7 {
         let mut pages = Vec::new();
         while let Some(page) =
-            Some(test.store.tree(session, pages.last().map_or(0, |last: &Message| last.ord), limit).await.unwrap())
+            Some(test.store.tree(eva, "s", pages.last().map_or(0, |last: &Message| last.ord), limit).await.unwrap().1)
                 .filter(|page| !page.is_empty())
         {
             assert!(page.len() <= usize::try_from(limit).unwrap());
@@ -122,8 +121,7 @@ async fn siblings_are_numbered_alike_in_pages_of_any_size(test: &mut TestStore) 
         exchange(test, eva, Some(&root), &format!("q{no}"), "a").await;
         again(test, eva, RunKind::Edit(root.accept.human), &format!("root{no}")).await.answer(test, "o").await;
     }
-    let session = root.accepted.session.id;
-    let all = test.store.tree(session, 0, 100).await.unwrap();
+    let all = test.store.tree(eva, "s", 0, 100).await.unwrap().1;
     assert_eq!(all.len(), 2 + 5 * 5);
     for message in &all {
         let is_sibling = |other: &&Message| (other.parent, other.kind) == (message.parent, message.kind);
@@ -136,7 +134,7 @@ async fn siblings_are_numbered_alike_in_pages_of_any_size(test: &mut TestStore) 
         let mut pages: Vec<Message> = Vec::new();
         loop {
             let after = pages.last().map_or(0, |last| last.ord);
-            let page = test.store.tree(session, after, limit).await.unwrap();
+            let page = test.store.tree(eva, "s", after, limit).await.unwrap().1;
             if page.is_empty() {
                 break;
             }
@@ -147,21 +145,28 @@ async fn siblings_are_numbered_alike_in_pages_of_any_size(test: &mut TestStore) 
     assert_eq!(all.iter().map(|message| message.siblings.1).max(), Some(6));
 }
 
-async fn a_long_branch_comes_in_pieces(test: &mut TestStore) {
+async fn an_outline_has_what_is_whole(test: &mut TestStore) {
     let eva = someone(test, "eva").await;
-    let mut last = exchange(test, eva, None, "q0", "a0").await;
-    for no in 1..4 {
-        last = exchange(test, eva, Some(&last), &format!("q{no}"), &format!("a{no}")).await;
+    let [root, one, two] = fork(test, eva).await;
+    let outline = async |extent| test.store.outline(eva, "s", extent).await.unwrap();
+    let texts = async |ids: &[MessageId]| {
+        contents(&test.store.messages(root.accepted.session.id, ids).await.unwrap()).join(" ")
+    };
+    let all = outline(Extent::All).await;
+    assert_eq!((texts(&all.messages).await.as_str(), all.written), ("root r one 1 two 2", None));
+    assert_eq!(all.session.active_leaf, Some(two.accept.message));
+    assert_eq!(texts(&outline(Extent::Shown).await.messages).await, "root r two 2");
+
+    let next = again(test, eva, RunKind::Turn, "three").await;
+    for (extent, expected) in [(Extent::Shown, "root r two 2 three"), (Extent::All, "root r one 1 two 2 three")] {
+        let running = outline(extent).await;
+        assert_eq!(texts(&running.messages).await, expected);
+        assert_eq!(running.written, Some((next.accept.message, Some(next.accept.human))));
     }
-    let (session, leaf) = (last.accepted.session.id, last.accept.message);
-    for size in 1..=9 {
-        let mut texts = Vec::new();
-        for end in test.store.pieces(session, leaf, size).await.unwrap() {
-            let piece = test.store.branch(session, end, size).await.unwrap();
-            texts.extend(piece.into_iter().map(|message| message.content));
-        }
-        assert_eq!(texts, ["q0", "a0", "q1", "a1", "q2", "a2", "q3", "a3"], "{size}");
-    }
+    next.answer(test, "3").await;
+    test.store.delete_message(eva, "s", one.accept.human).await.unwrap();
+    assert_eq!(texts(&all.messages).await, "root r two 2", "what was deleted meanwhile is left out");
+    assert_eq!(test.store.outline(eva, "other", Extent::All).await, Err(StoreError::NotFound));
 }
 
 async fn a_users_title_wins_over_a_models(test: &mut TestStore) {
@@ -236,7 +241,7 @@ async fn a_deleted_message_takes_its_branch_with_it(test: &mut TestStore) {
     assert_eq!(test.store.session(eva, "s").await.unwrap().message_count, 10);
 
     test.store.delete_message(eva, "s", one.accept.human).await.unwrap();
-    let left = test.store.tree(root.accepted.session.id, 0, 100).await.unwrap();
+    let left = test.store.tree(eva, "s", 0, 100).await.unwrap().1;
     assert_eq!(contents(&left), ["root", "r", "two", "2"]);
     let session = test.store.session(eva, "s").await.unwrap();
     assert_eq!((session.message_count, session.active_leaf), (4, left.last().map(|newest| newest.id)));
@@ -265,7 +270,7 @@ async fn a_deleted_root_shows_what_another_root_has(test: &mut TestStore) {
     let second = exchange(test, eva, None, "second", "2").await;
     assert_eq!((second.accepted.first_turn, second.accepted.parent), (true, None));
     assert_eq!(titled(test, eva).await.as_deref(), Some("second"));
-    assert_eq!(test.store.tree(session.id, 0, 10).await.unwrap()[0].ord, 3);
+    assert_eq!(test.store.tree(eva, "s", 0, 10).await.unwrap().1[0].ord, 3);
 
     let third = again(test, eva, RunKind::Edit(second.accepted.human), "third").await;
     third.answer(test, "3").await;

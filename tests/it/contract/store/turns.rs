@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use askback::domain::{
-    chat::{Accept, Accepted, ChatStore, Finish, HitlReply, Idempotency, Message, Refused, TurnRequest},
+    chat::{Accept, Accepted, ChatStore, Finish, HistoryStore, HitlReply, Idempotency, Message, Refused, TurnRequest},
     hitl::{NewPending, Record, Settlement},
     id::{HitlId, MessageId, UserId},
     run::{FrameBatch, RunStatus},
@@ -137,6 +137,5 @@ pub(super) async fn told(test: &TestStore, user: UserId, leaf: MessageId) -> Vec
 }
 
 pub(super) async fn whole(test: &TestStore, user: UserId, leaf: MessageId) -> Vec<Message> {
-    let session = test.store.session(user, "s").await.unwrap();
-    test.store.branch(session.id, leaf, i64::MAX).await.unwrap()
+    test.store.conversation(user, "s", Some(leaf), i64::MAX).await.unwrap().1
 }

@@ -1,7 +1,7 @@
 //! The writer: whole or nothing, whoever waits for it.
 
 use askback::domain::{
-    chat::{ChatStore, Refused},
+    chat::{ChatStore, HistoryStore, Refused},
     error::StoreError,
     run::RunStatus,
     user::UserStore,
@@ -45,7 +45,7 @@ async fn a_caller_that_leaves_leaves_nothing_half_done(test: &mut TestStore) {
             Ok(session) => {
                 accepted += 1;
                 assert_eq!((session.running_run, session.message_count), (Some(accept.run), 1));
-                let branch = test.store.branch(session.id, accept.message, 9).await.unwrap();
+                let branch = test.store.conversation(eva, &session.name, None, 9).await.unwrap().1;
                 assert_eq!(branch.iter().map(|line| line.id).collect::<Vec<_>>(), [accept.human, accept.message]);
                 assert_eq!(test.store.run(eva, accept.run).await.unwrap().status, RunStatus::Running);
             }
