@@ -2,6 +2,12 @@
 //! at the count every now and then, and takes up the documents that changed since. Where another profile is current, it
 //! opens its index beside the old one, and then searches that.
 
+use std::{
+    collections::HashSet,
+    fmt::Display,
+    sync::{MutexGuard, PoisonError},
+};
+
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Ingest, IngestError, Inner};
@@ -87,8 +93,32 @@ impl Inner {
                 self.take_up(&next, document).await?;
             }
         }
+        self.behind().clear();
         vectors.serving.switch(next);
         Ok(())
+    }
+
+    /// Documents whose current version the index has not taken.
+    pub(super) fn behind(&self) -> MutexGuard<'_, HashSet<DocumentId>> {
+        self.behind.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The index has not taken what answers in this document; the others are not to wait for it.
+    pub(super) fn leave_behind(&self, document: DocumentId, error: &impl Display) {
+        tracing::error!(%error, %document, "the index does not have the current version");
+        self.behind().insert(document);
+    }
+
+    /// Offers the index once more what it has not taken.
+    pub(super) async fn catch_up(&self) {
+        let behind: Vec<DocumentId> = self.behind().iter().copied().collect();
+        for document in behind {
+            let _order = self.swap.lock().await;
+            self.behind().remove(&document);
+            if let Err(error) = self.take_up(&self.served(), document).await {
+                self.leave_behind(document, &error);
+            }
+        }
     }
 
     /// Makes an index hold what answers in a document now. Changes of what answers have to wait meanwhile.
@@ -107,9 +137,8 @@ impl Inner {
         };
         match taken {
             Err(error @ (EngineError::Unavailable(_) | EngineError::RateLimited { .. })) => Err(error.into()),
-            // It would be refused for ever; the others are not to wait for it.
             Err(error @ EngineError::Rejected(_)) => {
-                tracing::error!(%error, %document, "the index does not have the current version");
+                self.leave_behind(document, &error);
                 Ok(())
             }
             Ok(()) => Ok(()),

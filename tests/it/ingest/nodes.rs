@@ -7,7 +7,7 @@ use askback::{
     domain::{
         chat::ChatStore,
         id::JobId,
-        job::{JobKind, JobQueue},
+        job::{JobQueue, Work},
         time::{Clock, Millis},
         upkeep::Upkeep,
     },
@@ -104,8 +104,7 @@ async fn a_file_is_read_where_it_lies() {
     one.storage.beat_process("one", "now", Duration::from_secs(20)).await.unwrap();
     let submitted = one.submit("lantern.md", OLD).await.unwrap();
     let claim = async || {
-        let kinds = [JobKind::Ingest];
-        two.storage.claim("two:now:0", &kinds, SystemClock.now(), Duration::from_secs(30)).await.unwrap()
+        two.storage.claim("two:now:0", Work::Documents, SystemClock.now(), Duration::from_secs(30)).await.unwrap()
     };
     assert_eq!(claim().await, None, "the file is not there");
     one.start().await;
