@@ -363,7 +363,7 @@ impl From<ExtractError> for ApiError {
             | ExtractError::Timeout
             | ExtractError::Memory => 422,
         };
-        Self::new(status, error.code(), format!("{error}."))
+        Self::new(status, error.code(), error.sentence())
     }
 }
 

@@ -57,13 +57,10 @@ impl Failed {
 
 impl From<ExtractError> for Failed {
     fn from(error: ExtractError) -> Self {
-        let message = error.to_string();
         if error == ExtractError::Unavailable {
-            return Self::passing("the reader of files did not start", message);
+            return Self::passing("the reader of files did not start", error.to_string());
         }
-        let mut letters = message.chars();
-        let sentence: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
-        Self::last(error.code(), format!("{sentence}."))
+        Self::last(error.code(), error.sentence())
     }
 }
 
