@@ -85,6 +85,8 @@ impl Inner {
         let index = vectors.indexes.open(&current).await?;
         let next = Served::of(current, index, &vectors.embedders);
         let _order = self.swap.lock().await;
+        // It has taken up all that is there.
+        self.behind().clear();
         loop {
             let changes = ports.upkeep.changes(seen, BATCH).await?;
             let Some((last, _)) = changes.last() else { break };
@@ -93,7 +95,6 @@ impl Inner {
                 self.take_up(&next, document).await?;
             }
         }
-        self.behind().clear();
         vectors.serving.switch(next);
         Ok(())
     }
@@ -121,7 +122,8 @@ impl Inner {
         }
     }
 
-    /// Makes an index hold what answers in a document now. Changes of what answers have to wait meanwhile.
+    /// Makes an index hold what answers in a document now, or leaves the document behind. Changes of what answers have to
+    /// wait meanwhile.
     async fn take_up(&self, served: &Served, document: DocumentId) -> Result<(), StoreError> {
         let taken = match self.current(document).await? {
             None => served.index.delete(&Filter { documents: Some(vec![document]), ..Filter::default() }).await,
@@ -135,14 +137,11 @@ impl Inner {
                 }
             }
         };
-        match taken {
-            Err(error @ (EngineError::Unavailable(_) | EngineError::RateLimited { .. })) => Err(error.into()),
-            Err(error @ EngineError::Rejected(_)) => {
-                self.leave_behind(document, &error);
-                Ok(())
-            }
-            Ok(()) => Ok(()),
+        // The store has just answered: what fails now is a matter of this document.
+        if let Err(error) = taken {
+            self.leave_behind(document, &error);
         }
+        Ok(())
     }
 
     /// Makes this version the one that an index holds of a document.
