@@ -156,8 +156,11 @@ async fn ingest(link: &Link, collection: &str, files: Vec<(PathBuf, String)>) ->
                         filename,
                         status: JobState::Failed,
                         chunks: 0,
-                        error_code: None,
                         error: Some(failure.to_string()),
+                        error_code: match failure {
+                            Failure::Refused { code, .. } => Some(code),
+                            _ => None,
+                        },
                     },
                 };
                 bar.finish_and_clear();

@@ -131,8 +131,10 @@ pub(crate) async fn send(request: RequestBuilder) -> Result<Response, Failure> {
         return Ok(response);
     }
     let status = response.status();
-    let problem = response.json::<Problem>().await;
-    Err(Failure::Failed(problem.map_or_else(|_| format!("the server answered {status}"), |problem| told(&problem))))
+    Err(match response.json::<Problem>().await {
+        Ok(problem) => Failure::Refused { text: told(&problem), code: problem.code },
+        Err(_) => Failure::Failed(format!("the server answered {status}")),
+    })
 }
 
 /// Reads a JSON answer.

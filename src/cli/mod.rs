@@ -33,6 +33,13 @@ pub(crate) enum Failure {
     Usage(String),
     /// It was tried and failed: exit code 1. The text says what to do next.
     Failed(String),
+    /// The server refused, with a problem of this code: exit code 1.
+    Refused {
+        /// Stable word.
+        code: String,
+        /// For people.
+        text: String,
+    },
     /// The text is out already, or nobody reads the output any more: exit code 1.
     Silent,
 }
@@ -40,7 +47,7 @@ pub(crate) enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(text) | Self::Failed(text) => f.write_str(text),
+            Self::Usage(text) | Self::Failed(text) | Self::Refused { text, .. } => f.write_str(text),
             Self::Silent => f.write_str("failed"),
         }
     }
@@ -84,7 +91,7 @@ pub(crate) fn run() -> ExitCode {
     match dispatch(invocation) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Silent) => ExitCode::FAILURE,
-        Err(Failure::Failed(text)) => {
+        Err(Failure::Failed(text) | Failure::Refused { text, .. }) => {
             output::note(&format!("error: {text}"));
             ExitCode::FAILURE
         }

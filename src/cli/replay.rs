@@ -37,7 +37,7 @@ async fn play(link: &Link, wish: &args::Replay) -> Result<Replay, Failure> {
     let request = link.post(&format!("/runs/{}/replay?live={}", wish.run, wish.live));
     match link::send(request).await {
         Ok(response) => link::read(response).await,
-        Err(Failure::Failed(why)) => Err(Failure::Usage(why)),
+        Err(Failure::Failed(why) | Failure::Refused { text: why, .. }) => Err(Failure::Usage(why)),
         Err(other) => Err(other),
     }
 }

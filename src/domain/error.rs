@@ -158,4 +158,13 @@ impl ExtractError {
             Self::Unavailable => "extract_unavailable",
         }
     }
+
+    /// The same for people, as a sentence.
+    #[must_use]
+    pub fn sentence(self) -> String {
+        let message = self.to_string();
+        let mut letters = message.chars();
+        let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+        format!("{first}{}.", letters.as_str())
+    }
 }

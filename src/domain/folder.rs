@@ -201,14 +201,15 @@ pub struct Scanned {
 }
 
 /// Keeps watched folders and how their files looked. A folder is scanned by whoever claims it; whoever lost the lease is
-/// fenced (`Conflict`), also when nobody else has the folder yet.
+/// fenced (`Conflict`), also when nobody else has the folder yet. Leases and pauses go by the store's time where several
+/// processes share it, for their clocks differ; `now` is the caller's, for where there is no other.
 #[async_trait]
 pub trait FolderStore: Send + Sync {
     /// Adds a folder, to be scanned at once. `Conflict` when it is watched for this collection already.
     async fn add_folder(&self, folder: &Folder) -> Result<(), StoreError>;
     /// Makes the folders that `node`'s settings name exactly these, and frees what this node held before it was
     /// restarted. One that an admin named as well stays the admin's; documents of one that is named no more stay.
-    async fn set_folders(&self, node: &str, folders: &[Folder], now: Millis) -> Result<(), StoreError>;
+    async fn set_folders(&self, node: &str, folders: &[Folder]) -> Result<(), StoreError>;
     /// Stops watching a folder. Its documents stay.
     async fn remove_folder(&self, id: FolderId) -> Result<(), StoreError>;
     /// All folders, by path and collection, each with at most `bad` of its bad files.
@@ -233,12 +234,18 @@ pub trait FolderStore: Send + Sync {
     async fn is_anothers_file(&self, folder: FolderId, name: &str) -> Result<bool, StoreError>;
     /// The document of a file, if the folder's is the last upload that it has had and it was not deleted.
     async fn document_of_file(&self, folder: FolderId, name: &str) -> Result<Option<DocumentId>, StoreError>;
-    /// Ends a scan that saw all of the folder, and gives the folder back until `due`.
-    async fn end_scan(&self, hold: Hold, scanned: &Scanned, now: Millis, due: Millis) -> Result<(), StoreError>;
+    /// Ends a scan that saw all of the folder, and gives the folder back: it is due again after `pause`.
+    async fn end_scan(&self, hold: Hold, scanned: &Scanned, now: Millis, pause: Duration) -> Result<(), StoreError>;
     /// Ends a scan that did not.
-    async fn fail_scan(&self, hold: Hold, fault: FolderFault, now: Millis, due: Millis) -> Result<(), StoreError>;
-    /// Says that `node` cannot read a folder; it stays due for others. Ignored while another node has read it after
-    /// `stale`: then it is not on this machine.
-    async fn report_fault(&self, id: FolderId, node: &str, fault: FolderFault, stale: Millis)
-    -> Result<(), StoreError>;
+    async fn fail_scan(&self, hold: Hold, fault: FolderFault, now: Millis, pause: Duration) -> Result<(), StoreError>;
+    /// Says that `node` cannot read a folder; it stays due for others. Ignored while another node has read it not longer
+    /// than `stale` ago: then it is not on this machine.
+    async fn report_fault(
+        &self,
+        id: FolderId,
+        node: &str,
+        fault: FolderFault,
+        now: Millis,
+        stale: Duration,
+    ) -> Result<(), StoreError>;
 }

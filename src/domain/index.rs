@@ -1,10 +1,13 @@
 //! The vector index, the embedder and the reranker: what finds chunks.
 
+mod strict;
+
 use std::{collections::HashMap, sync::Arc};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+pub(super) use self::strict::Strict;
 use super::{
     error::EngineError,
     id::{ChunkId, CollectionId, DocumentId, VersionId},
@@ -230,7 +233,9 @@ pub trait VectorIndex: Send + Sync {
     async fn count(&self, filter: &Filter) -> Result<u64, EngineError>;
 }
 
-/// Turns text into vectors of unit length. Work is bounded and never on the runtime's threads.
+/// Turns text into vectors of unit length. Work is bounded and never on the runtime's threads. What breaks this contract is
+/// `Rejected` where embedders are held ([`Embedders`](super::profile::Embedders)): a vector of another length, one with a
+/// value that is no number, more or fewer vectors than texts.
 #[async_trait]
 pub trait Embedder: Send + Sync {
     /// Model and revision: vectors of different names are never compared (see [`Profile`](super::profile::Profile)).

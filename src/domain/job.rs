@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     error::StoreError,
-    id::{DocumentId, JobId, UserId, VersionId},
+    id::{DocumentId, JobId, ProfileId, UserId, VersionId},
     memory::{BackgroundEvent, EventId},
     time::Millis,
 };
@@ -22,6 +22,15 @@ pub enum JobKind {
     Delete,
     /// Makes the vectors of all documents anew, in the configured embedder's profile.
     Reindex,
+}
+
+/// Which jobs a worker takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Uploads and deletions.
+    Documents,
+    /// Reindexing in this profile: the one whose vectors the worker's embedder makes.
+    Reindexing(ProfileId),
 }
 
 /// Where a job stands.
@@ -91,6 +100,8 @@ pub struct Job {
     pub document: Option<DocumentId>,
     /// The version in the making.
     pub version: Option<VersionId>,
+    /// The profile that is to be built, for reindexing.
+    pub profile: Option<ProfileId>,
     /// Its owner.
     pub user: Option<UserId>,
     /// The document's name; empty for one about all documents.
@@ -180,13 +191,13 @@ pub enum Retried {
 /// caller's, for what is shown.
 #[async_trait]
 pub trait JobQueue: Send + Sync {
-    /// Takes the next due job of one of these kinds, or one whose lease ran out; `None` when nothing is due. `owner` begins
-    /// with its node and a colon. A job that only another node can do is left to that one, unless it has been gone for an
-    /// hour.
+    /// Takes the next due job of this work, or one whose lease ran out; `None` when nothing is due. `owner` begins with its
+    /// node and a colon. A job that only another node can do is left to that one, unless it has been gone for an hour; who
+    /// makes vectors of another profile never gets a reindexing, however long it waits.
     async fn claim(
         &self,
         owner: &str,
-        kinds: &[JobKind],
+        work: Work,
         now: Millis,
         lease: Duration,
     ) -> Result<Option<(Job, Fence)>, StoreError>;
@@ -213,12 +224,14 @@ pub trait JobQueue: Send + Sync {
         filename: &str,
         now: Millis,
     ) -> Result<(), StoreError>;
-    /// Queues the reindexing of all documents at this node, or gives the job that is under way already.
+    /// Queues the reindexing of all documents in this profile at this node. One that waits becomes this node's and this
+    /// profile's: its own may be gone, or be configured otherwise by now. One at which somebody works is given as it is.
     async fn enqueue_reindex(
         &self,
         job: JobId,
         user: Option<UserId>,
         node: &str,
+        profile: ProfileId,
         now: Millis,
     ) -> Result<JobId, StoreError>;
     /// A job by id.

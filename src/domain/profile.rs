@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use super::{
     error::{EngineError, StoreError},
     id::{CollectionId, DocumentId, ProfileId, VersionId},
-    index::{Embedder, Segment, VectorIndex},
+    index::{Embedder, Segment, Strict, VectorIndex},
     job::{Fence, JobReport},
     knowledge::Chunk,
     time::Millis,
@@ -54,7 +54,7 @@ pub struct StoredProfile {
     pub since: i64,
 }
 
-/// The embedders that a process has.
+/// The embedders that a process has, held to their contract: whoever takes one from here need not look at its vectors.
 #[derive(Clone)]
 pub struct Embedders {
     configured: Arc<dyn Embedder>,
@@ -65,13 +65,13 @@ impl Embedders {
     /// This one alone.
     #[must_use]
     pub fn new(configured: Arc<dyn Embedder>) -> Self {
-        Self { configured, former: None }
+        Self { configured: Arc::new(Strict(configured)), former: None }
     }
 
     /// And one that was configured before: its vectors go on answering until all are made anew.
     #[must_use]
     pub fn and(self, former: Arc<dyn Embedder>) -> Self {
-        Self { former: Some(former), ..self }
+        Self { former: Some(Arc::new(Strict(former))), ..self }
     }
 
     /// The configured one.

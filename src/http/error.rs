@@ -295,6 +295,14 @@ impl From<IngestError> for ApiError {
             IngestError::NotFailed => {
                 Self::new(409, "job_not_failed", "Only a job that has failed can be tried again.")
             }
+            IngestError::OtherReindex(job) => Self::new(
+                409,
+                "other_reindex",
+                format!(
+                    "Another server indexes all documents anew for another embedder just now. Wait for its end, or cancel \
+                     its job {job}."
+                ),
+            ),
             IngestError::FileGone => {
                 Self::new(409, "file_gone", "The file of this job is not kept any more. Upload it again.")
             }
@@ -355,7 +363,7 @@ impl From<ExtractError> for ApiError {
             | ExtractError::Timeout
             | ExtractError::Memory => 422,
         };
-        Self::new(status, error.code(), format!("{error}."))
+        Self::new(status, error.code(), error.sentence())
     }
 }
 

@@ -266,12 +266,16 @@ async fn no_key_is_in_a_recording() {
 fn a_file_that_fails_is_1_and_the_others_are_read() {
     let folder = documents();
     std::fs::write(folder.path().join("docs/broken.pdf"), "this is no PDF").unwrap();
-    let output = askback(folder.path()).args(["ingest", "docs", "--json"]).output().unwrap();
-    let (code, out, _) = texts(&output);
+    std::fs::write(folder.path().join("docs/empty.txt"), "").unwrap();
+    let words = ["ingest", "docs", "docs/picture.xyz", "--json"];
+    let (code, out, _) = texts(&askback(folder.path()).args(words).output().unwrap());
     assert_eq!(code, 1);
     let report: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!((&report["completed"], &report["failed"]), (&json!(2), &json!(1)));
-    assert_eq!(report["files"][1]["error_code"], "malformed", "{report:#}");
+    assert_eq!((&report["completed"], &report["failed"]), (&json!(2), &json!(3)));
+    let codes: Vec<&Value> = report["files"].as_array().unwrap().iter().map(|file| &file["error_code"]).collect();
+    // A job's failure, and refusals of the upload itself.
+    let expected = json!([null, "malformed", "empty_file", null, "unsupported_media_type"]);
+    assert_eq!(json!(codes), expected, "{report:#}");
     let (code, _, err) = texts(&askback(folder.path()).args(["ingest", "nowhere"]).output().unwrap());
     assert_eq!(code, 1);
     assert!(err.starts_with("error: nowhere: "), "{err}");

@@ -20,6 +20,8 @@ pub(super) struct Builder {
     chars: usize,
     last: Option<BlockKind>,
     page: Option<String>,
+    /// The text begins with the name of a part.
+    is_headed_by_part: bool,
 }
 
 impl Builder {
@@ -50,6 +52,12 @@ impl Builder {
         }
         self.out.blocks.push(Block { kind, start, end: self.chars });
         self.last = Some(kind);
+    }
+
+    /// Adds a heading that names a part of the file, as a sheet's name does, and not the file.
+    pub(super) fn part(&mut self, name: &str) {
+        self.is_headed_by_part |= self.out.blocks.is_empty();
+        self.push(BlockKind::Heading(1), name);
     }
 
     /// Adds a block of prose, its lines joined.
@@ -89,9 +97,10 @@ impl Builder {
         }
     }
 
-    /// What was collected. Without a title of its own, the first block gives one if it is a heading.
+    /// What was collected. Without a title of its own, the first block gives one if it is a heading of the whole.
     pub(super) fn finish(mut self) -> Extracted {
         if self.out.title.is_none()
+            && !self.is_headed_by_part
             && let Some(Block { kind: BlockKind::Heading(_), start: 0, end }) = self.out.blocks.first()
         {
             let title: String = self.out.text.chars().take(*end).collect();
@@ -114,6 +123,18 @@ const fn joined(last: BlockKind, next: BlockKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_does_not_name_the_whole() {
+        let mut builder = Builder::default();
+        builder.part("Sheet1");
+        builder.push(BlockKind::Heading(1), "Prices");
+        assert_eq!(builder.finish().title, None);
+        let mut builder = Builder::default();
+        builder.push(BlockKind::Heading(1), "Prices");
+        builder.part("Sheet1");
+        assert_eq!(builder.finish().title.as_deref(), Some("Prices"));
+    }
 
     #[test]
     fn offsets_are_true_for_the_cleaned_text() {

@@ -1,19 +1,27 @@
 //! Mail: the headers that people read, then the text.
 
-use mail_parser::{Address, MessageParser, PartType};
+use mail_parser::{Address, Message, MessageParser, MessagePart, PartType};
 
 use super::{build::Builder, html, text};
 use crate::domain::{error::ExtractError, extract::BlockKind};
 
-/// Reads an `.eml` file. Attachments are named, not read.
+/// Messages in messages are read to this depth.
+const DEEPEST: u8 = 5;
+
+/// Reads an `.eml` file, and the messages that it forwards. Other attachments are named, not read.
 pub(super) fn read(bytes: &[u8], builder: &mut Builder) -> Result<(), ExtractError> {
     let message = MessageParser::default().parse(bytes).ok_or(ExtractError::Malformed)?;
     if message.from().is_none() && message.subject().is_none() && message.date().is_none() {
         return Err(ExtractError::Malformed);
     }
+    read_message(&message, 1, builder);
+    Ok(())
+}
+
+fn read_message(message: &Message<'_>, depth: u8, builder: &mut Builder) {
     if let Some(subject) = message.subject() {
         builder.title(subject);
-        builder.push(BlockKind::Heading(1), subject);
+        builder.push(BlockKind::Heading(depth), subject);
     }
     let mut head = Vec::new();
     for (label, people) in [("From", message.from()), ("To", message.to()), ("Cc", message.cc())] {
@@ -29,14 +37,25 @@ pub(super) fn read(bytes: &[u8], builder: &mut Builder) -> Result<(), ExtractErr
         head.push(format!("Attachments: {}", attachments.join(", ")));
     }
     builder.push(BlockKind::Paragraph, &head.join("\n"));
-    for part in message.text_body.iter().filter_map(|no| message.parts.get(*no as usize)) {
+    for part in body(message) {
         match &part.body {
             PartType::Text(body) => text::read_plain(body, builder),
             PartType::Html(body) => html::read(body, builder),
             _ => {}
         }
     }
-    Ok(())
+    if depth < DEEPEST {
+        for forwarded in message.attachments().filter_map(MessagePart::message) {
+            read_message(forwarded, depth + 1, builder);
+        }
+    }
+}
+
+/// The parts that say what the message says: as text; as HTML where the text is left blank.
+fn body<'m>(message: &'m Message<'m>) -> impl Iterator<Item = &'m MessagePart<'m>> {
+    let of = |parts: &'m [u32]| parts.iter().filter_map(|no| message.parts.get(*no as usize));
+    let is_blank = |part: &MessagePart<'_>| matches!(&part.body, PartType::Text(text) if text.trim().is_empty());
+    of(if of(&message.text_body).all(is_blank) { &message.html_body } else { &message.text_body })
 }
 
 fn names(people: &Address<'_>) -> String {
@@ -71,6 +90,48 @@ mod tests {
             "保修 X1\n\nFrom: 张三 <zhang@a.example>\nTo: b@b.example\nDate: 2026-01-05T10:00:00Z\n\n保修期为两年。"
         );
         assert_eq!(out.title.as_deref(), Some("保修 X1"));
+    }
+
+    fn text_of(mail: &[u8]) -> String {
+        let mut builder = Builder::default();
+        read(mail, &mut builder).unwrap();
+        builder.finish().text
+    }
+
+    #[test]
+    fn chinese_encodings() {
+        let head = b"From: a@a.example\r\nSubject: =?gb2312?B?saPQ3g==?=\r\n\
+                     Content-Type: text/html; charset=gb2312\r\n\r\n";
+        let (body, _, _) = encoding_rs::GB18030.encode("<p>保修期为三年。</p>");
+        assert_eq!(text_of(&[head, body.as_ref()].concat()), "保修\n\nFrom: a@a.example\n\n保修期为三年。");
+        let head = b"From: a@a.example\r\nContent-Type: text/plain; charset=big5\r\n\r\n";
+        let (body, _, _) = encoding_rs::BIG5.encode("保固期為三年。");
+        assert_eq!(text_of(&[head, body.as_ref()].concat()), "From: a@a.example\n\n保固期為三年。");
+    }
+
+    #[test]
+    fn a_blank_text_leaves_the_word_to_html() {
+        let mail = |text: &str| {
+            format!(
+                "From: a@a.example\r\nContent-Type: multipart/alternative; boundary=b\r\n\r\n\
+                 --b\r\nContent-Type: text/plain\r\n\r\n{text}\r\n\
+                 --b\r\nContent-Type: text/html\r\n\r\n<p>The sale <b>ends</b> on Sunday.</p>\r\n--b--\r\n"
+            )
+        };
+        assert_eq!(text_of(mail(" ").as_bytes()), "From: a@a.example\n\nThe sale ends on Sunday.");
+        assert_eq!(text_of(mail("It ends.").as_bytes()), "From: a@a.example\n\nIt ends.");
+    }
+
+    #[test]
+    fn what_was_forwarded_is_read() {
+        let mail = "From: a@a.example\r\nSubject: Fwd\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n\
+                    --b\r\nContent-Type: text/plain\r\n\r\nSee below.\r\n\
+                    --b\r\nContent-Type: message/rfc822\r\n\r\n\
+                    From: b@b.example\r\nSubject: Vault\r\n\r\nThe vault opens at noon.\r\n--b--\r\n";
+        assert_eq!(
+            text_of(mail.as_bytes()),
+            "Fwd\n\nFrom: a@a.example\n\nSee below.\n\nVault\n\nFrom: b@b.example\n\nThe vault opens at noon."
+        );
     }
 
     #[test]

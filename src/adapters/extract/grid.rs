@@ -1,5 +1,9 @@
 //! Tables of every format: rows of "a | b | c" under a header.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use crate::{
     adapters::extract::build::Builder,
     domain::extract::BlockKind,
@@ -105,21 +109,41 @@ impl Grid {
     }
 }
 
-/// Whether the first row names columns: no blanks between, no repeats, and no numbers where there is a body to tell by.
+/// A period as it heads a column: years, quarters, months.
+#[expect(clippy::expect_used, reason = "the pattern is a constant, and a test builds it")]
+static PERIOD: LazyLock<Regex> = LazyLock::new(|| {
+    let year = r"(?:fy ?)?(?:19|20)\d\d(?:/\d\d)?(?: ?年度?)?(?:[-/. ]?(?:q[1-4]|h[12]|\d{1,2}月?|[1-4]季度))?";
+    let part = r"(?:q[1-4]|h[12])(?:[-/. ]?(?:19|20)?\d\d)?|fy ?\d\d|(?:1[0-2]|0?[1-9])月份?|第?[1-4]季度";
+    Regex::new(&format!("(?i)^(?:{year}|{part})$")).expect("a valid pattern")
+});
+
+/// Whether the first row names columns: no repeats, no blanks but in the corner above the names of rows, and no numbers
+/// where there is a body to tell by. Periods are names where something else stands below.
 fn looks_like_header(rows: &[Vec<String>]) -> bool {
     let [first, second, ..] = rows else { return false };
-    let numeric = |cell: &String| {
-        let digits = cell.chars().filter(char::is_ascii_digit).count();
-        digits > 0 && digits * 2 >= cell.chars().count()
-    };
-    let mut seen: Vec<&String> = Vec::new();
-    for cell in first {
-        if cell.is_empty() || seen.contains(&cell) || numeric(cell) || cell.chars().count() > 60 {
+    let has_corner = first.len() >= 3 && first[0].is_empty() && !second[0].is_empty() && !is_numeric(&second[0]);
+    let (mut periods, mut periods_below, mut seen) = (0, 0, Vec::<&String>::new());
+    for (column, cell) in first.iter().enumerate().skip(usize::from(has_corner)) {
+        if cell.is_empty() || seen.contains(&cell) || cell.chars().count() > 60 {
             return false;
         }
         seen.push(cell);
+        if is_numeric(cell) {
+            if column == 0 || !PERIOD.is_match(cell) {
+                return false;
+            }
+            periods += 1;
+            periods_below += usize::from(second.get(column).is_some_and(|below| PERIOD.is_match(below)));
+        }
     }
-    first.len() >= 2 && first.len() + 1 >= second.len()
+    // A name and a year may as well be a row: "Founded | 1998".
+    let may_be_names = periods == 0 || first.len() >= 3 && periods_below < periods;
+    may_be_names && first.len() >= 2 && first.len() + 1 >= second.len()
+}
+
+fn is_numeric(cell: &str) -> bool {
+    let digits = cell.chars().filter(char::is_ascii_digit).count();
+    digits > 0 && digits * 2 >= cell.chars().count()
 }
 
 #[cfg(test)]
@@ -165,6 +189,36 @@ mod tests {
         grid.row(plain(&["2023", "2024"]), false);
         grid.row(plain(&["1", "2"]), false);
         assert_eq!(text(grid).1, [BlockKind::TableRow, BlockKind::TableRow]);
+    }
+
+    #[test]
+    fn periods_and_a_blank_corner_head_columns() {
+        let is_header = |first: &[&str], second: &[&str]| {
+            let mut grid = Grid::default();
+            grid.row(plain(first), false);
+            grid.row(plain(second), false);
+            text(grid).1[0] == BlockKind::TableHeader
+        };
+        for first in [
+            ["Region", "2023", "2024"],
+            ["地区", "2023年", "2024年"],
+            ["Region", "Q1 2024", "Q2 2024"],
+            ["Region", "2024Q1", "2024-06"],
+            ["门店", "1月", "12月"],
+            ["Store", "Q1", "Q2"],
+            ["Store", "Unit", "FY25"],
+            ["", "2023", "2024"],
+            ["", "Price", "Weight"],
+        ] {
+            assert!(is_header(&first, &["North", "1999", "20"]), "{first:?}");
+        }
+        // Rows that say something themselves.
+        assert!(!is_header(&["Founded", "1998"], &["Employees", "350"]));
+        assert!(!is_header(&["Ada", "1998", "2004"], &["Ben", "1999", "2011"]));
+        assert!(!is_header(&["North", "10", "20"], &["South", "30", "40"]));
+        assert!(!is_header(&["1998", "Berlin", "a"], &["2004", "Paris", "b"]));
+        assert!(!is_header(&["", "Report"], &["Region", "Sum"]));
+        assert!(!is_header(&["a", "", "b"], &["c", "d", "e"]));
     }
 
     #[test]

@@ -213,6 +213,9 @@ impl Reader {
                 self.block(builder);
                 self.mark = None;
             }
+            "caption" if self.tables.len() == 1 => {
+                builder.prose(BlockKind::Paragraph, &std::mem::take(&mut self.text));
+            }
             "td" | "th" if self.tables.len() == 1 => {
                 let text = std::mem::take(&mut self.text);
                 if let Some(cell) = self.tables.last_mut().and_then(|table| table.row.last_mut()) {
@@ -306,6 +309,21 @@ mod tests {
                 (TableRow, "Battery | 1 in; ner;".into()),
                 (Code, "a\n  b".into()),
                 (Paragraph, "tail".into()),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_caption_stands_before_its_table() {
+        let source = "<table><caption>Prices\nof 2026</caption><tr><th>Lamp<th>Price<tr><td>X1<td>9</table>\
+                      <table><tr><td>a<td><table><caption>inner</caption><tr><td>b</table></table>";
+        assert_eq!(
+            blocks(source).0,
+            [
+                (Paragraph, "Prices of 2026".into()),
+                (TableHeader, "Lamp | Price".into()),
+                (TableRow, "X1 | 9".into()),
+                (TableRow, "a | inner b;".into()),
             ]
         );
     }

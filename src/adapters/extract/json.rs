@@ -60,13 +60,13 @@ fn read_object(fields: &[(String, Json)], builder: &mut Builder) {
     for (key, field) in fields {
         match field {
             Json::List(rows) => {
-                builder.push(BlockKind::Heading(1), key);
+                builder.part(key);
                 if !table(rows, builder) {
                     builder.push(BlockKind::Paragraph, &lines(key, field));
                 }
             }
             Json::Fields(_) => {
-                builder.push(BlockKind::Heading(1), key);
+                builder.part(key);
                 builder.push(BlockKind::Paragraph, &lines("", field));
             }
             Json::Scalar(_) => {}

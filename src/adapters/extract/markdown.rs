@@ -47,7 +47,7 @@ struct Reader<'b> {
     kind: BlockKind,
     /// Next number of each open list; none for bullets.
     lists: Vec<Option<u64>>,
-    /// The mark that the next text of a list item begins with.
+    /// The mark that the next text of a list item or a footnote begins with.
     mark: Option<String>,
     table: Option<Grid>,
     cells: Vec<Cell>,
@@ -99,10 +99,8 @@ impl Reader<'_> {
                 });
             }
             Tag::FootnoteDefinition(name) => {
-                self.open(BlockKind::Paragraph);
-                self.text.push('[');
-                self.text.push_str(&name);
-                self.text.push_str("] ");
+                self.flush();
+                self.mark = Some(format!("[{name}] "));
             }
             Tag::Table(_) => {
                 self.flush();
@@ -146,8 +144,11 @@ impl Reader<'_> {
             | TagEnd::CodeBlock
             | TagEnd::HtmlBlock
             | TagEnd::Item
-            | TagEnd::BlockQuote(_)
-            | TagEnd::FootnoteDefinition => self.flush(),
+            | TagEnd::BlockQuote(_) => self.flush(),
+            TagEnd::FootnoteDefinition => {
+                self.flush();
+                self.mark = None;
+            }
             _ => {}
         }
     }
@@ -180,7 +181,8 @@ impl Reader<'_> {
             return self.builder.push(kind, &text);
         }
         let lines: Vec<String> = text.split(KEPT_BREAK).map(|line| flow(&clean(line), false)).collect();
-        let mark = if kind == BlockKind::ListItem { self.mark.take().unwrap_or_default() } else { String::new() };
+        let is_marked = matches!(kind, BlockKind::ListItem | BlockKind::Paragraph);
+        let mark = if is_marked { self.mark.take().unwrap_or_default() } else { String::new() };
         self.builder.push(kind, &format!("{mark}{}", lines.join("\n")));
     }
 
@@ -274,6 +276,20 @@ mod tests {
         assert_eq!(
             blocks("one<br>two <!-- not this --> three\n\n<div>\nfour\n</div>\n").0,
             [(Paragraph, "one\ntwo three".into()), (Paragraph, "four".into())]
+        );
+    }
+
+    #[test]
+    fn a_footnote_stands_behind_its_mark() {
+        let source = "Nine hours[^1].\n\n[^1]: Without wind.\n\n    In summer.\n\nThe end.\n";
+        assert_eq!(
+            blocks(source).0,
+            [
+                (Paragraph, "Nine hours [1].".into()),
+                (Paragraph, "[1] Without wind.".into()),
+                (Paragraph, "In summer.".into()),
+                (Paragraph, "The end.".into()),
+            ]
         );
     }
 

@@ -28,7 +28,7 @@ use crate::domain::{
 };
 
 /// Name and revision of this reader; a change that reads the same file to another text raises the number.
-pub const NAME: &str = "askback-extract/2";
+pub const NAME: &str = "askback-extract/3";
 
 /// The type of a file by its name; a name without extension is taken for text.
 #[must_use]

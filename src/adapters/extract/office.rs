@@ -103,6 +103,9 @@ fn paragraph(paragraph: &Paragraph, builder: &mut Builder) {
             return builder.push(BlockKind::ListItem, &format!("{mark}{}", text.trim()));
         }
         _ if is_title_style(paragraph) => BlockKind::Heading(1),
+        _ if is_list_style(paragraph) && !text.trim().is_empty() => {
+            return builder.push(BlockKind::ListItem, &format!("- {}", text.trim()));
+        }
         _ if is_code(paragraph) => BlockKind::Code,
         _ => BlockKind::Paragraph,
     };
@@ -111,6 +114,13 @@ fn paragraph(paragraph: &Paragraph, builder: &mut Builder) {
 
 fn is_title_style(paragraph: &Paragraph) -> bool {
     paragraph.style_name.as_deref().is_some_and(|style| matches!(style.to_lowercase().as_str(), "title" | "标题"))
+}
+
+/// Whether the style makes a list, whose marks stand in no paragraph. Word writes the names of its own styles in English,
+/// whatever language it speaks.
+fn is_list_style(paragraph: &Paragraph) -> bool {
+    let style = paragraph.style_name.as_deref().unwrap_or_default().to_lowercase();
+    ["list bullet", "list number"].iter().any(|name| style.starts_with(name))
 }
 
 fn is_code(paragraph: &Paragraph) -> bool {
@@ -132,4 +142,25 @@ fn plain(paragraph: &Paragraph) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_style_makes_a_list() {
+        let mut builder = Builder::default();
+        for (style, text) in
+            [("List Bullet", "wind"), ("List Number 2", "rain"), ("List Bullet", " "), ("List Paragraph", "no mark")]
+        {
+            paragraph(&Paragraph { style_name: Some(style.into()), ..Paragraph::with_text(text) }, &mut builder);
+        }
+        let out = builder.finish();
+        assert_eq!(out.text, "- wind\n- rain\n\nno mark");
+        assert_eq!(
+            out.blocks.iter().map(|block| block.kind).collect::<Vec<_>>(),
+            [BlockKind::ListItem, BlockKind::ListItem, BlockKind::Paragraph]
+        );
+    }
 }

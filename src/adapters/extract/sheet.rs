@@ -1,6 +1,6 @@
 //! Spreadsheets and delimited text: a sheet is a page, a row is a line.
 
-use std::io::Cursor;
+use std::{collections::HashMap, io::Cursor};
 
 use calamine::{Data, Reader, SheetVisible, Sheets, open_workbook_auto_from_rs};
 
@@ -8,7 +8,7 @@ use super::{
     build::Builder,
     grid::{Cell, Grid},
 };
-use crate::domain::{error::ExtractError, extract::BlockKind};
+use crate::domain::error::ExtractError;
 
 /// Reads a workbook (xlsx, xls, ods). Each visible sheet is a page and a section of its name.
 pub(super) fn read_workbook(bytes: &[u8], builder: &mut Builder) -> Result<(), ExtractError> {
@@ -52,7 +52,7 @@ fn read_sheet(name: &str, range: &calamine::Range<Data>, builder: &mut Builder) 
         return;
     }
     builder.page(name);
-    builder.push(BlockKind::Heading(1), name);
+    builder.part(name);
     let mut grid = Grid::default();
     for row in range.rows() {
         if row.iter().all(|cell| show(cell).trim().is_empty()) {
@@ -68,11 +68,22 @@ fn read_sheet(name: &str, range: &calamine::Range<Data>, builder: &mut Builder) 
 fn show(cell: &Data) -> String {
     match cell {
         Data::Empty | Data::Error(_) => String::new(),
-        Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) => text.clone(),
+        Data::String(text) => text.clone(),
+        Data::DateTimeIso(text) => text.replacen('T', " ", 1),
+        Data::DurationIso(text) => {
+            text.parse::<jiff::SignedDuration>().map_or_else(|_| text.clone(), |span| clock(span.as_secs()))
+        }
         Data::Int(number) => number.to_string(),
         Data::Float(number) => float(*number),
         Data::Bool(value) => (if *value { "TRUE" } else { "FALSE" }).into(),
-        Data::DateTime(time) if time.is_duration() => float(time.as_f64()),
+        Data::DateTime(time) if time.is_duration() =>
+        {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "a duration that is too long for it is shown as the longest"
+            )]
+            clock((time.as_f64() * 86_400.0).round() as i64)
+        }
         Data::DateTime(time) => {
             let (year, month, day, hour, minute, second, _) = time.to_ymd_hms_milli();
             match (time.as_f64() < 1.0, hour, minute, second) {
@@ -82,6 +93,12 @@ fn show(cell: &Data) -> String {
             }
         }
     }
+}
+
+/// A duration in hours, minutes and seconds.
+fn clock(seconds: i64) -> String {
+    let (sign, all) = (if seconds < 0 { "-" } else { "" }, seconds.unsigned_abs());
+    format!("{sign}{}:{:02}:{:02}", all / 3_600, all / 60 % 60, all % 60)
 }
 
 /// Twelve significant digits: what a spreadsheet shows, without the tail of binary fractions.
@@ -108,7 +125,7 @@ pub(super) fn is_encrypted_ooxml(bytes: &[u8]) -> bool {
 
 /// Reads comma-, semicolon-, tab- or bar-separated text; ragged rows are fine.
 pub(super) fn read_delimited(source: &str, builder: &mut Builder) -> Result<(), ExtractError> {
-    let delimiter = sniff(source);
+    let (delimiter, source) = named_delimiter(source).unwrap_or_else(|| (sniff(source), source));
     let mut reader =
         csv::ReaderBuilder::new().delimiter(delimiter).has_headers(false).flexible(true).from_reader(source.as_bytes());
     let mut grid = Grid::default();
@@ -120,7 +137,17 @@ pub(super) fn read_delimited(source: &str, builder: &mut Builder) -> Result<(), 
     Ok(())
 }
 
-/// The delimiter that parts most of the first lines into the same number of fields.
+/// The delimiter that a first line names, as Excel writes and reads it (`sep=;`), and what stands below.
+fn named_delimiter(source: &str) -> Option<(u8, &str)> {
+    let (first, rest) = source.split_once('\n')?;
+    match first.trim_end_matches('\r').strip_prefix("sep=")?.as_bytes() {
+        [delimiter] if *delimiter != b'"' => Some((*delimiter, rest)),
+        _ => None,
+    }
+}
+
+/// The delimiter that parts most of the first lines into the same number of fields. Lines that it does not part, as
+/// titles above a table, say nothing. Where several do alike it is not the comma, which stands in numbers too.
 fn sniff(source: &str) -> u8 {
     let sample: String = source.lines().take(50).flat_map(|line| [line, "\n"]).collect();
     let score = |delimiter: u8| {
@@ -129,10 +156,12 @@ fn sniff(source: &str) -> u8 {
             .has_headers(false)
             .flexible(true)
             .from_reader(sample.as_bytes());
-        let widths: Vec<usize> = reader.records().filter_map(Result::ok).map(|record| record.len()).collect();
-        let Some(&first) = widths.first() else { return (0, 0) };
-        let alike = widths.iter().filter(|width| **width == first).count();
-        if first < 2 { (0, 0) } else { (alike, first) }
+        let mut lines: HashMap<usize, usize> = HashMap::new();
+        for record in reader.records().filter_map(Result::ok).filter(|record| record.len() > 1) {
+            *lines.entry(record.len()).or_default() += 1;
+        }
+        let most = lines.into_iter().map(|(width, lines)| (lines, width)).max();
+        most.map(|(lines, width)| (lines, delimiter != b',', width))
     };
     // Ties go to the first of the list.
     [b',', b';', b'\t', b'|'].into_iter().rev().max_by_key(|delimiter| score(*delimiter)).unwrap_or(b',')
@@ -157,8 +186,28 @@ mod tests {
     }
 
     #[test]
+    fn delimiters_are_found_below_titles_and_beside_decimal_commas() {
+        let bank = "Kontoauszug Mai\n\nDatum;Betrag;Text\n1.5.;-20,00;Miete\n2.5.;-30,50;Strom\n";
+        let expected = "Kontoauszug Mai\n\nDatum | Betrag | Text\n1.5. | -20,00 | Miete\n2.5. | -30,50 | Strom";
+        assert_eq!(text(bank), expected);
+        assert_eq!(text("1,5;2,5\n3,5;4,5\n"), "1,5 | 2,5\n3,5 | 4,5");
+        assert_eq!(text("sep=;\r\nA;B, C\r\n1;2, 3\r\n"), "A | B, C\n1 | 2, 3");
+        assert_eq!(text("sep=value\na\n"), "sep=value\n\na");
+        assert_eq!(text("a,b\n\"x;y\",1\n\"z\",2\n"), "a | b\nx;y | 1\nz | 2");
+    }
+
+    #[test]
     fn ragged_rows_stay() {
         assert_eq!(text("a,b,c\n1,2\n3,4,5,6\n"), "a | b | c\n1 | 2\n3 | 4 | 5 | 6");
+    }
+
+    #[test]
+    fn times_as_people_see_them() {
+        let iso = |cell: fn(String) -> Data, text: &str| show(&cell(text.into()));
+        assert_eq!([clock(129_900), clock(7), clock(-60)], ["36:05:00", "0:00:07", "-0:01:00"]);
+        assert_eq!(iso(Data::DurationIso, "PT36H5M00S"), "36:05:00");
+        assert_eq!(iso(Data::DurationIso, "soon"), "soon");
+        assert_eq!(iso(Data::DateTimeIso, "2026-05-07T10:11:00"), "2026-05-07 10:11:00");
     }
 
     #[test]

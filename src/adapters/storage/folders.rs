@@ -106,9 +106,9 @@ impl FolderStore for Storage {
         self.write(Kind::OTHER, move |tx| Box::pin(async move { insert(ADD, &folder).run(tx).await.map(|_| ()) })).await
     }
 
-    async fn set_folders(&self, node: &str, folders: &[Folder], now: Millis) -> Result<(), StoreError> {
+    async fn set_folders(&self, node: &str, folders: &[Folder]) -> Result<(), StoreError> {
         let (node, folders) = (node.to_owned(), folders.to_vec());
-        self.write(Kind::OTHER, move |tx| Box::pin(async move { set(tx, &node, &folders, now).await })).await
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { set(tx, &node, &folders).await })).await
     }
 
     async fn remove_folder(&self, id: FolderId) -> Result<(), StoreError> {
@@ -120,7 +120,9 @@ impl FolderStore for Storage {
     }
 
     async fn due_folders(&self, now: Millis, limit: i64) -> Result<Vec<Folder>, StoreError> {
-        let rows = Sql::new(DUE).bind(now).bind(limit).all::<FolderRow>(&mut self.read().await?).await?;
+        let mut tx = self.read().await?;
+        let now = tx.now(now).await?;
+        let rows = Sql::new(DUE).bind(now).bind(limit).all::<FolderRow>(&mut tx).await?;
         Ok(rows.into_iter().map(Folder::from).collect())
     }
 
@@ -131,14 +133,18 @@ impl FolderStore for Storage {
         now: Millis,
         lease: Duration,
     ) -> Result<Option<Hold>, StoreError> {
-        let claim = Sql::new(CLAIM).bind(id).bind(node).bind(now).bind(now + lease);
-        let claimed = self.write(Kind::OTHER, move |tx| Box::pin(claim.maybe::<(i64,)>(tx))).await?;
-        Ok(claimed.map(|(token,)| Hold { folder: id, token }))
+        let node = node.to_owned();
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { claim(tx, id, node, now, lease).await })).await
     }
 
     async fn hold_folder(&self, hold: Hold, now: Millis, lease: Duration) -> Result<(), StoreError> {
-        let keep = held(HOLD, hold, now).bind(now + lease);
-        self.write(Kind::OTHER, move |tx| Box::pin(async move { fenced(keep, tx).await })).await
+        self.write(Kind::OTHER, move |tx| {
+            Box::pin(async move {
+                let now = tx.now(now).await?;
+                fenced(held(HOLD, hold, now).bind(now + lease), tx).await
+            })
+        })
+        .await
     }
 
     async fn known_files(&self, folder: FolderId) -> Result<Vec<KnownFile>, StoreError> {
@@ -164,19 +170,19 @@ impl FolderStore for Storage {
         Ok(query.maybe::<(DocumentId,)>(&mut self.read().await?).await?.map(|(id,)| id))
     }
 
-    async fn end_scan(&self, hold: Hold, scanned: &Scanned, now: Millis, due: Millis) -> Result<(), StoreError> {
-        let end = held(END, hold, now)
-            .bind(due)
-            .bind(scanned.root.device)
-            .bind(scanned.root.inode)
-            .bind(scanned.skipped)
-            .bind(scanned.node.as_str());
-        self.write(Kind::OTHER, move |tx| Box::pin(async move { fenced(end, tx).await })).await
+    async fn end_scan(&self, hold: Hold, scanned: &Scanned, now: Millis, pause: Duration) -> Result<(), StoreError> {
+        let scanned = scanned.clone();
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { end(tx, hold, scanned, now, pause).await })).await
     }
 
-    async fn fail_scan(&self, hold: Hold, fault: FolderFault, now: Millis, due: Millis) -> Result<(), StoreError> {
-        let fail = held(FAIL, hold, now).bind(due).bind(Word(fault));
-        self.write(Kind::OTHER, move |tx| Box::pin(async move { fenced(fail, tx).await })).await
+    async fn fail_scan(&self, hold: Hold, fault: FolderFault, now: Millis, pause: Duration) -> Result<(), StoreError> {
+        self.write(Kind::OTHER, move |tx| {
+            Box::pin(async move {
+                let now = tx.now(now).await?;
+                fenced(held(FAIL, hold, now).bind(now + pause).bind(Word(fault)), tx).await
+            })
+        })
+        .await
     }
 
     async fn report_fault(
@@ -184,22 +190,30 @@ impl FolderStore for Storage {
         id: FolderId,
         node: &str,
         fault: FolderFault,
-        stale: Millis,
+        now: Millis,
+        stale: Duration,
     ) -> Result<(), StoreError> {
-        let report = Sql::new(REPORT).bind(id).bind(node).bind(Word(fault)).bind(stale);
-        self.write(Kind::OTHER, move |tx| Box::pin(async move { report.run(tx).await.map(|_| ()) })).await
+        let report = Sql::new(REPORT).bind(id).bind(node).bind(Word(fault));
+        self.write(Kind::OTHER, move |tx| {
+            Box::pin(async move {
+                let now = tx.now(now).await?;
+                report.bind(now - stale).run(tx).await.map(|_| ())
+            })
+        })
+        .await
     }
 }
 
 /// Files of one write, so that a turn never waits long for the writer.
 const CHANGES: usize = 256;
 
+// Due at once, whatever time it is.
 const ADD: &str = "
-insert into watched_folders (id, path, collection, node, due_at, created_at) values ($1, $2, $3, $4, $5, $5)";
+insert into watched_folders (id, path, collection, node, due_at, created_at) values ($1, $2, $3, $4, 0, $5)";
 
 // An admin's stays the admin's; of two nodes that name one, the last to start answers for it.
 const NAME: &str = "
-insert into watched_folders (id, path, collection, node, due_at, created_at) values ($1, $2, $3, $4, $5, $5)
+insert into watched_folders (id, path, collection, node, due_at, created_at) values ($1, $2, $3, $4, 0, $5)
 on conflict (path, collection) do update set node = excluded.node where watched_folders.node is not null";
 
 fn insert(statement: &'static str, folder: &Folder) -> Sql {
@@ -213,9 +227,9 @@ fn insert(statement: &'static str, folder: &Folder) -> Sql {
 
 const NAMED_BY: &str = "select id, path, collection from watched_folders where node = $1 order by id";
 
-const FREE: &str = "update watched_folders set lease_until = 0 where lease_owner = $1 and lease_until >= $2";
+const FREE: &str = "update watched_folders set lease_until = 0 where lease_owner = $1";
 
-async fn set(tx: &mut Tx, node: &str, folders: &[Folder], now: Millis) -> Result<(), StoreError> {
+async fn set(tx: &mut Tx, node: &str, folders: &[Folder]) -> Result<(), StoreError> {
     for (id, path, collection) in Sql::new(NAMED_BY).bind(node).all::<(FolderId, String, String)>(tx).await? {
         if !folders.iter().any(|folder| folder.path == path && folder.collection == collection) {
             remove(tx, id).await?;
@@ -224,7 +238,7 @@ async fn set(tx: &mut Tx, node: &str, folders: &[Folder], now: Millis) -> Result
     for folder in folders {
         insert(NAME, folder).run(tx).await?;
     }
-    Sql::new(FREE).bind(node).bind(now).run(tx).await.map(|_| ())
+    Sql::new(FREE).bind(node).run(tx).await.map(|_| ())
 }
 
 // Files of other folders that were refused for its files' names are looked at once more.
@@ -273,15 +287,27 @@ async fn all(tx: &mut Tx, bad: i64) -> Result<Vec<ListedFolder>, StoreError> {
 
 const DUE: &str = "
 select id, path, collection, node, root_device, root_inode, scanned_at, skipped, fault, created_at
-from watched_folders where due_at <= $1 and lease_until < $1 order by due_at, id limit $2";
+from watched_folders where due_at <= $1 and lease_until <= $1 order by due_at, id limit $2";
 
 const CLAIM: &str = "
 update watched_folders set lease_owner = $2, lease_token = lease_token + 1, lease_until = $4
-where id = $1 and due_at <= $3 and lease_until < $3 returning lease_token";
+where id = $1 and due_at <= $3 and lease_until <= $3 returning lease_token";
+
+async fn claim(
+    tx: &mut Tx,
+    id: FolderId,
+    node: String,
+    now: Millis,
+    lease: Duration,
+) -> Result<Option<Hold>, StoreError> {
+    let now = tx.now(now).await?;
+    let claim = Sql::new(CLAIM).bind(id).bind(node).bind(now).bind(now + lease);
+    Ok(claim.maybe::<(i64,)>(tx).await?.map(|(token,)| Hold { folder: id, token }))
+}
 
 const FENCED: StoreError = StoreError::Conflict("the folder is not this scanner's any more");
 
-/// A statement on a folder that is held: `$1` to `$3` say by whom and when.
+/// A statement on a folder that is held: `$1` to `$3` say by whom and when, by the store's time.
 fn held(statement: &'static str, hold: Hold, now: Millis) -> Sql {
     Sql::new(statement).bind(hold.folder).bind(hold.token).bind(now)
 }
@@ -291,17 +317,28 @@ async fn fenced(statement: Sql, tx: &mut Tx) -> Result<(), StoreError> {
 }
 
 const HOLD: &str = "
-update watched_folders set lease_until = $4 where id = $1 and lease_token = $2 and lease_until >= $3";
+update watched_folders set lease_until = $4 where id = $1 and lease_token = $2 and lease_until > $3";
 
 const END: &str = "
 update watched_folders
 set scanned_at = $3, due_at = $4, root_device = $5, root_inode = $6, skipped = $7, scanned_by = $8, fault = null,
     lease_until = 0
-where id = $1 and lease_token = $2 and lease_until >= $3";
+where id = $1 and lease_token = $2 and lease_until > $3";
+
+async fn end(tx: &mut Tx, hold: Hold, scanned: Scanned, now: Millis, pause: Duration) -> Result<(), StoreError> {
+    let now = tx.now(now).await?;
+    let end = held(END, hold, now)
+        .bind(now + pause)
+        .bind(scanned.root.device)
+        .bind(scanned.root.inode)
+        .bind(scanned.skipped)
+        .bind(scanned.node);
+    fenced(end, tx).await
+}
 
 const FAIL: &str = "
 update watched_folders set due_at = $4, fault = $5, lease_until = 0
-where id = $1 and lease_token = $2 and lease_until >= $3";
+where id = $1 and lease_token = $2 and lease_until > $3";
 
 const REPORT: &str = "
 update watched_folders set fault = $3
@@ -314,7 +351,7 @@ from watched_files f left join jobs j on j.id = f.job_id where f.folder_id = $1 
 
 // Changes nothing, but holds the row: who is fenced meanwhile has to wait.
 const STILL: &str = "
-update watched_folders set lease_token = lease_token where id = $1 and lease_token = $2 and lease_until >= $3";
+update watched_folders set lease_token = lease_token where id = $1 and lease_token = $2 and lease_until > $3";
 
 const PUT: &str = "
 insert into watched_files (folder_id, name, bytes, modified, changed, settled, missing, sha256, document_id, job_id,
@@ -330,6 +367,7 @@ const FORGET: &str = "delete from watched_files where folder_id = $1 and name = 
 const FREE_NAME: &str = "update watched_files set settled = false where name = $1 and error_code = 'name_taken'";
 
 async fn change(tx: &mut Tx, hold: Hold, changes: Vec<FileChange>, now: Millis) -> Result<(), StoreError> {
+    let now = tx.now(now).await?;
     fenced(held(STILL, hold, now), tx).await?;
     for change in changes {
         match change {

@@ -28,9 +28,14 @@ pub(in crate::http) struct ReindexView {
 }
 
 /// Makes the vectors of all documents anew that the configured embedder has not made; the job tells how it goes. The old
-/// ones answer until all new ones are there. While it is under way already, its job is given.
+/// ones answer until all new ones are there. While it is under way already, its job is given; one that only waits becomes
+/// this server's.
 #[utoipa::path(
-    post, path = "/reindex", tag = "Documents", responses((status = 202, body = ReindexView))
+    post, path = "/reindex", tag = "Documents",
+    responses(
+        (status = 202, body = ReindexView),
+        (status = 409, description = "`other_reindex`: another server does so for another embedder")
+    )
 )]
 pub(in crate::http) async fn start(
     State(app): State<Arc<App>>,

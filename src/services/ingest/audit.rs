@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Ingest, IngestError, digest, steps};
+use super::{Ingest, IngestError, Inner, digest, steps};
 use crate::domain::{
     error::StoreError,
     id::{ChunkId, DocumentId, JobId, VersionId},
@@ -86,10 +86,7 @@ impl Ingest {
         }
         let mut jobs = Vec::new();
         for unsound in found.unsound.iter().filter(|each| !without_file.contains(each)) {
-            let now = ports.clock.now();
-            let job = JobId::at(now);
-            ports.upkeep.read_again(unsound.document, self.inner.config.node(), job, VersionId::at(now), now).await?;
-            jobs.push(job);
+            jobs.push(self.inner.read_again(unsound.document).await?);
         }
         self.inner.wake.notify_one();
         self.index_again(found).await?;
@@ -216,6 +213,16 @@ impl Ingest {
         found.stray = indexed.into_keys().take(MOST).collect();
         found.stray.sort();
         Ok(())
+    }
+}
+
+impl Inner {
+    /// Queues a job that reads the file of what answers in a document again.
+    pub(super) async fn read_again(&self, document: DocumentId) -> Result<JobId, StoreError> {
+        let now = self.ports.clock.now();
+        let job = JobId::at(now);
+        self.ports.upkeep.read_again(document, self.config.node(), job, VersionId::at(now), now).await?;
+        Ok(job)
     }
 }
 

@@ -2,6 +2,12 @@
 //! at the count every now and then, and takes up the documents that changed since. Where another profile is current, it
 //! opens its index beside the old one, and then searches that.
 
+use std::{
+    collections::HashSet,
+    fmt::Display,
+    sync::{MutexGuard, PoisonError},
+};
+
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Ingest, IngestError, Inner};
@@ -79,6 +85,8 @@ impl Inner {
         let index = vectors.indexes.open(&current).await?;
         let next = Served::of(current, index, &vectors.embedders);
         let _order = self.swap.lock().await;
+        // It has taken up all that is there.
+        self.behind().clear();
         loop {
             let changes = ports.upkeep.changes(seen, BATCH).await?;
             let Some((last, _)) = changes.last() else { break };
@@ -91,7 +99,31 @@ impl Inner {
         Ok(())
     }
 
-    /// Makes an index hold what answers in a document now. Changes of what answers have to wait meanwhile.
+    /// Documents whose current version the index has not taken.
+    pub(super) fn behind(&self) -> MutexGuard<'_, HashSet<DocumentId>> {
+        self.behind.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The index has not taken what answers in this document; the others are not to wait for it.
+    pub(super) fn leave_behind(&self, document: DocumentId, error: &impl Display) {
+        tracing::error!(%error, %document, "the index does not have the current version");
+        self.behind().insert(document);
+    }
+
+    /// Offers the index once more what it has not taken.
+    pub(super) async fn catch_up(&self) {
+        let behind: Vec<DocumentId> = self.behind().iter().copied().collect();
+        for document in behind {
+            let _order = self.swap.lock().await;
+            self.behind().remove(&document);
+            if let Err(error) = self.take_up(&self.served(), document).await {
+                self.leave_behind(document, &error);
+            }
+        }
+    }
+
+    /// Makes an index hold what answers in a document now, or leaves the document behind. Changes of what answers have to
+    /// wait meanwhile.
     async fn take_up(&self, served: &Served, document: DocumentId) -> Result<(), StoreError> {
         let taken = match self.current(document).await? {
             None => served.index.delete(&Filter { documents: Some(vec![document]), ..Filter::default() }).await,
@@ -105,15 +137,11 @@ impl Inner {
                 }
             }
         };
-        match taken {
-            Err(error @ (EngineError::Unavailable(_) | EngineError::RateLimited { .. })) => Err(error.into()),
-            // It would be refused for ever; the others are not to wait for it.
-            Err(error @ EngineError::Rejected(_)) => {
-                tracing::error!(%error, %document, "the index does not have the current version");
-                Ok(())
-            }
-            Ok(()) => Ok(()),
+        // The store has just answered: what fails now is a matter of this document.
+        if let Err(error) = taken {
+            self.leave_behind(document, &error);
         }
+        Ok(())
     }
 
     /// Makes this version the one that an index holds of a document.

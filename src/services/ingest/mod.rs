@@ -68,6 +68,9 @@ pub enum IngestError {
     /// A job that has not failed cannot be tried again.
     #[error("the job has not failed")]
     NotFailed,
+    /// This job makes the vectors of another embedder just now.
+    #[error("all documents are being indexed anew for another embedder")]
+    OtherReindex(JobId),
     /// What the job would read is not kept any more.
     #[error("the file of the job is gone")]
     FileGone,
@@ -150,6 +153,8 @@ struct Inner {
     renewal: Mutex<()>,
     /// Documents that had no vectors of the configured embedder when that was last looked at.
     lacking: AtomicI64,
+    /// Documents whose current version the index has not taken: it is offered again with each survey.
+    behind: std::sync::Mutex<HashSet<DocumentId>>,
 }
 
 impl Ingest {
@@ -169,6 +174,7 @@ impl Ingest {
             swap: Mutex::new(()),
             renewal: Mutex::new(()),
             lacking: AtomicI64::new(0),
+            behind: std::sync::Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
     }

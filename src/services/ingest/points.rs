@@ -39,8 +39,7 @@ async fn embed(inner: &Inner, maker: &Maker, texts: &[String]) -> Result<Vec<Opt
     let mut offered = 1;
     loop {
         let error = match maker.embedder.passages(texts).await {
-            Ok(vectors) if vectors.len() == texts.len() => return Ok(vectors),
-            Ok(_) => EngineError::Rejected("the embedder gave another number of vectors".into()),
+            Ok(vectors) => return Ok(vectors),
             Err(error) => error,
         };
         let wait = match &error {

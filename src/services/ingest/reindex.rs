@@ -14,7 +14,7 @@ use super::{
 };
 use crate::domain::{
     error::StoreError,
-    id::{JobId, UserId, VersionId},
+    id::{DocumentId, JobId, UserId, VersionId},
     index::Segment,
     job::{Fence, Job, JobKind},
     profile::{Adopted, Lacking},
@@ -31,15 +31,19 @@ const TELL: Duration = Duration::from_millis(250);
 const DAMAGED: usize = 1_000;
 
 impl Ingest {
-    /// Queues the reindexing of all documents, or gives the job that is under way already.
+    /// Queues the reindexing of all documents by the configured embedder, or gives the job that does so already.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `OtherReindex` while another node makes the vectors of another embedder; those of the store.
     pub async fn submit_reindex(&self, user: Option<UserId>) -> Result<Job, IngestError> {
         let (ports, now) = (&self.inner.ports, self.inner.ports.clock.now());
-        let job = ports.jobs.enqueue_reindex(JobId::at(now), user, self.inner.config.node(), now).await?;
+        let (node, wanted) = (self.inner.config.node(), ports.vectors.wanted);
+        let job = self.job(ports.jobs.enqueue_reindex(JobId::at(now), user, node, wanted, now).await?).await?;
+        if job.profile.is_some_and(|profile| profile != wanted) {
+            return Err(IngestError::OtherReindex(job.id));
+        }
         self.inner.wake_reindexer.notify_one();
-        self.job(job).await
+        Ok(job)
     }
 
     /// Cancels a reindexing; the old vectors go on answering.
@@ -50,18 +54,21 @@ impl Ingest {
         self.cancel_kind(id, JobKind::Reindex).await
     }
 
-    /// Whether documents lack vectors of the configured embedder, as it was last looked at.
+    /// Whether documents lack vectors of the configured embedder, as it was last looked at, or the index has not taken
+    /// them.
     #[must_use]
     pub fn reindex_is_due(&self) -> bool {
-        self.inner.ports.vectors.are_others() || self.inner.lacking.load(Ordering::Relaxed) > 0
+        let inner = &self.inner;
+        inner.ports.vectors.are_others() || inner.lacking.load(Ordering::Relaxed) > 0 || !inner.behind().is_empty()
     }
 
-    /// Looks how the vectors stand, and searches those that are current.
+    /// Looks how the vectors stand, and searches those that are current, also those that the index has not taken before.
     ///
     /// # Errors
     /// When the store or the index fails.
     pub async fn survey(&self) -> Result<(), StoreError> {
         self.inner.renew().await?;
+        self.inner.catch_up().await;
         let vectors = &self.inner.ports.vectors;
         let coverage = vectors.profiles.coverage(vectors.wanted).await?;
         self.inner.lacking.store(coverage.lacking, Ordering::Relaxed);
@@ -71,8 +78,8 @@ impl Ingest {
 
 /// What a round of building came to.
 pub(super) struct Built {
-    /// Versions whose leaves are not all there: they cannot be made anew.
-    damaged: Vec<VersionId>,
+    /// Versions whose leaves are not all there, and their documents: only their files tell what is missing.
+    damaged: Vec<(DocumentId, VersionId)>,
 }
 
 /// Makes the vectors that are lacking.
@@ -91,8 +98,8 @@ pub(super) async fn build(inner: &Inner, fence: Fence, progress: &Progress) -> R
         after = Some(last.version);
         for lacking in page {
             if !work.version(&lacking).await? {
-                tracing::error!(document = %lacking.document, "a damaged document cannot be indexed anew");
-                damaged.push(lacking.version);
+                tracing::error!(document = %lacking.document, "a damaged document has to be read again");
+                damaged.push((lacking.document, lacking.version));
             }
         }
         if damaged.len() > DAMAGED {
@@ -180,20 +187,33 @@ pub(super) async fn adopt(
     progress.begin("swap", "Searching the new vectors").await?;
     let report = progress.done(match built.damaged.len() {
         0 => "All documents have the configured vectors".into(),
-        count => format!("{count} damaged documents are found by their words alone; run: askback doctor --repair"),
+        count => format!("{count} damaged documents are read again from their files"),
     });
     fail::fail_point!("reindex:built");
     let (vectors, now) = (&inner.ports.vectors, inner.ports.clock.now());
     inner.settle(job.id, true);
-    let adopted = vectors.profiles.adopt_profile(fence, vectors.wanted, &built.damaged, &report, now).await;
+    let except: Vec<VersionId> = built.damaged.iter().map(|(_, version)| *version).collect();
+    let adopted = vectors.profiles.adopt_profile(fence, vectors.wanted, &except, &report, now).await;
     fail::fail_point!("reindex:adopted");
     if let Ok(Adopted::Current) = adopted {
         renew(inner).await;
+        read_again(inner, built).await;
         inner.lacking.store(i64::try_from(built.damaged.len()).unwrap_or(i64::MAX), Ordering::Relaxed);
         inner.untidy.notify_one();
     }
     inner.settle(job.id, false);
     Ok(adopted? != Adopted::Lacking)
+}
+
+/// Has the damaged documents read again from their files; until then their words alone find what is left of them. One for
+/// which that fails is found again by the next reindexing, and by `askback doctor`.
+async fn read_again(inner: &Inner, built: &Built) {
+    for (document, _) in &built.damaged {
+        if let Err(error) = inner.read_again(*document).await {
+            tracing::error!(%error, %document, "a damaged document stays damaged");
+        }
+    }
+    inner.wake.notify_one();
 }
 
 /// The swap cannot be undone, so this is tried again, and logged; the old index goes on answering.

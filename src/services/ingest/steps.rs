@@ -57,13 +57,10 @@ impl Failed {
 
 impl From<ExtractError> for Failed {
     fn from(error: ExtractError) -> Self {
-        let message = error.to_string();
         if error == ExtractError::Unavailable {
-            return Self::passing("the reader of files did not start", message);
+            return Self::passing("the reader of files did not start", error.to_string());
         }
-        let mut letters = message.chars();
-        let sentence: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
-        Self::last(error.code(), format!("{sentence}."))
+        Self::last(error.code(), error.sentence())
     }
 }
 
@@ -86,7 +83,9 @@ impl From<EngineError> for Failed {
             }
             EngineError::Rejected(reason) => {
                 tracing::error!(%reason, "an engine refused a document");
-                Self::last("index_rejected", "The text could not be indexed.")
+                let message = "The text could not be indexed: what the embedder gave does not fit. The server's log says \
+                               why; try it again once that is mended.";
+                Self::last("index_rejected", message)
             }
         }
     }
@@ -180,7 +179,7 @@ pub(super) async fn publish(
 }
 
 /// Tells the index of the version that answers now. It is current in SQL already: a failure here cannot be undone, so it
-/// is tried again, and logged.
+/// is tried again, logged, and tried again later.
 async fn replace(inner: &Inner, document: DocumentId, version: VersionId) {
     for attempt in 1..=INDEX_TRIES {
         match inner.index_version(&inner.served(), document, version).await {
@@ -189,7 +188,7 @@ async fn replace(inner: &Inner, document: DocumentId, version: VersionId) {
                 tracing::warn!(%error, "the index did not take a version; trying again");
                 inner.ports.clock.sleep(inner.config.wait(attempt)).await;
             }
-            Err(error) => return tracing::error!(%error, %document, "the index does not have the current version"),
+            Err(error) => return inner.leave_behind(document, &error),
         }
     }
 }

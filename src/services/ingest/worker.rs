@@ -14,7 +14,7 @@ use super::{
 };
 use crate::domain::{
     error::StoreError,
-    job::{Fence, Job, JobFailure, JobKind},
+    job::{Fence, Job, JobFailure, JobKind, Work},
 };
 
 /// How work is done.
@@ -101,12 +101,12 @@ impl Ingest {
             let (ingest, stop) = (self.clone(), stop.clone());
             tasks.spawn(async move {
                 let owner = format!("{}:{no}", ingest.inner.config.owner);
-                let (kinds, wake) = match no {
-                    0 => (&[JobKind::Reindex][..], &ingest.inner.wake_reindexer),
-                    _ => (&[JobKind::Ingest, JobKind::Delete][..], &ingest.inner.wake),
+                let (work, wake) = match no {
+                    0 => (Work::Reindexing(ingest.inner.ports.vectors.wanted), &ingest.inner.wake_reindexer),
+                    _ => (Work::Documents, &ingest.inner.wake),
                 };
                 // Dropping the work is safe at any point: SQL shows nothing that is not whole.
-                stop.run_until_cancelled(ingest.inner.work(&owner, kinds, wake)).await;
+                stop.run_until_cancelled(ingest.inner.work(&owner, work, wake)).await;
             });
         }
         Ok(())
@@ -114,12 +114,12 @@ impl Ingest {
 }
 
 impl Inner {
-    /// Claims and does jobs of these kinds, for ever.
-    async fn work(&self, owner: &str, kinds: &[JobKind], wake: &Notify) {
+    /// Claims and does jobs of this work, for ever.
+    async fn work(&self, owner: &str, work: Work, wake: &Notify) {
         let mut failures = 0;
         loop {
             let now = self.ports.clock.now();
-            let idle = match self.ports.jobs.claim(owner, kinds, now, self.config.lease).await {
+            let idle = match self.ports.jobs.claim(owner, work, now, self.config.lease).await {
                 Ok(Some((job, fence))) => {
                     // Another worker may find the next job at once.
                     wake.notify_one();

@@ -145,9 +145,7 @@ async fn too_much() {
 
 #[tokio::test]
 async fn a_model_that_is_not_there() {
-    let model: std::sync::Arc<dyn askback::domain::model::ChatModel> =
-        std::sync::Arc::new(askback::adapters::llm::builtin::Builtin::new(None));
-    let app = TestApp::with(Setup { model: Some(model), ..Setup::default() }).await;
+    let app = TestApp::builtin().await;
     let ada = app.user("ada").await;
     let named = |model: &str| json!({"message": "Hello!", "model": model});
     let refused = ada.post("/chat", named("gpt-9")).await;

@@ -3,7 +3,7 @@
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::app::{Setup, TestApp, problem};
+use crate::support::app::{TestApp, problem};
 
 const MANUAL: &[u8] = b"# Lantern\n\nThe lantern burns for nine hours.\n";
 
@@ -24,8 +24,7 @@ async fn a_collection_is_read_by_its_name() {
 
 #[tokio::test]
 async fn an_empty_collection_is_deleted_and_answers_that_cite_it_stay() {
-    let model = std::sync::Arc::new(askback::adapters::llm::builtin::Builtin::new(None));
-    let app = TestApp::with(Setup { model: Some(model), ..Setup::default() }).await;
+    let app = TestApp::builtin().await;
     let root = app.admin("root").await;
     root.post("/collections", json!({"name": "lamps", "readers": {"users": ["root"]}})).await;
     root.upload("lantern.md", MANUAL, Some("lamps")).await;

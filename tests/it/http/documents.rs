@@ -1,9 +1,11 @@
 //! Documents on the wire.
 
+use std::io::{Cursor, Write};
+
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::support::app::{Answer, As, Setup, TestApp, problem};
+use crate::support::app::{Answer, As, TestApp, problem};
 
 const MANUAL: &str = "# Aurora X1\n\nThe warranty of the Aurora X1 lasts two years.\n\n保修期为两年。\n";
 
@@ -156,13 +158,31 @@ async fn jobs_are_followed_cancelled_and_tried_again() {
 async fn files_that_cannot_be_read() {
     let app = TestApp::start().await;
     let root = app.admin("root").await;
-    for (name, bytes, expected) in [
-        ("empty.txt", b"".as_slice(), problem(422, "empty_file", &[])),
-        ("blank.txt", b" \n\n", problem(422, "empty_file", &[])),
-        ("not.pdf", b"this is no PDF", problem(422, "malformed", &[])),
-        ("photo.jpg", b"\xff\xd8\xff", problem(415, "unsupported_media_type", &[])),
+    let name = "EncryptedPackage".encode_utf16().flat_map(u16::to_le_bytes);
+    let locked: Vec<u8> = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1".iter().copied().chain(name).collect();
+    let mut bomb = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    bomb.start_file("word/document.xml", zip::write::SimpleFileOptions::default()).unwrap();
+    bomb.write_all(&vec![b' '; 64 << 20]).unwrap();
+    let bomb = bomb.finish().unwrap().into_inner();
+    for (name, bytes, status, code) in [
+        ("empty.txt", b"".as_slice(), 422, "empty_file"),
+        ("blank.txt", b" \n\n", 422, "empty_file"),
+        ("pictures.html", b"<img src='a.png'>", 422, "no_text"),
+        ("locked.docx", &locked, 422, "encrypted"),
+        ("locked.xlsx", &locked, 422, "encrypted"),
+        ("bomb.docx", &bomb, 422, "archive_limit"),
+        ("not.pdf", b"this is no PDF", 422, "malformed"),
+        ("not.pptx", b"this is no presentation", 422, "malformed"),
+        ("not.ods", b"this is no table", 422, "malformed"),
+        ("not.json", b"{\"a\":", 422, "malformed"),
+        ("not.eml", b"this is no mail", 422, "malformed"),
+        ("photo.jpg", b"\xff\xd8\xff", 415, "unsupported_media_type"),
     ] {
-        assert_eq!(root.upload(name, bytes, None).await.problem(), expected, "{name}");
+        let refused = root.upload(name, bytes, None).await;
+        assert_eq!(refused.problem(), problem(status, code, &[]), "{name}");
+        let refused = refused.json();
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.starts_with(char::is_uppercase) && detail.ends_with('.'), "{name}: {detail}");
     }
     assert_eq!(std::fs::read_dir(app.folder.join("uploads")).unwrap().count(), 0);
 }
@@ -326,8 +346,7 @@ async fn who_may_read_a_collection() {
 
 #[tokio::test]
 async fn a_citation_names_the_page_of_its_quote() {
-    let model = std::sync::Arc::new(askback::adapters::llm::builtin::Builtin::new(None));
-    let app = TestApp::with(Setup { model: Some(model), ..Setup::default() }).await;
+    let app = TestApp::builtin().await;
     let root = app.admin("root").await;
     let places = [
         "bakery", "chapel", "harbour", "library", "museum", "orchard", "stable", "theatre", "tower", "vineyard",

@@ -10,9 +10,11 @@ use std::{
 
 use askback::{
     domain::{
-        folder::{FileCounts, FolderFault, FolderStore, ListedFolder},
+        error::StoreError,
+        folder::{FileCounts, FolderFault, FolderStore, ListedFolder, Root, Scanned},
         job::JobKind,
         knowledge::DocumentStore,
+        time::Clock,
     },
     services::ingest::folders::{FolderError, Folders, FoldersConfig},
 };
@@ -125,8 +127,10 @@ impl Watch {
 }
 
 fn watcher(desk: &Desk, clock: &Arc<TestClock>, home: &Path, node: &str) -> Folders {
-    let config = FoldersConfig::new(node, home.join("scratch"), home.join("own"));
-    let clock = Arc::clone(clock) as Arc<dyn askback::domain::time::Clock>;
+    // On Postgres pauses go by the server's time, which no test can move.
+    let config =
+        FoldersConfig { interval: Duration::ZERO, ..FoldersConfig::new(node, home.join("scratch"), home.join("own")) };
+    let clock = Arc::clone(clock) as Arc<dyn Clock>;
     Folders::new(desk.ingest.clone(), Arc::new(desk.storage.clone()), clock, config)
 }
 
@@ -448,4 +452,53 @@ async fn what_cannot_be_watched_is_refused(schema: Option<Schema>) {
     let names: Vec<_> = known.iter().map(|known| known.file.name.as_str()).collect();
     assert_eq!(names, ["docs/a.md"]);
     watch.close().await;
+}
+
+/// A folder as two processes see it whose clocks are an hour apart.
+async fn folders_go_by_the_database(is_first_ahead: bool) {
+    const LEASE: Duration = Duration::from_secs(60 * 60);
+    let Some(schema) = Schema::make().await else { return };
+    let watch = Watch::open(Some(schema.clone())).await;
+    watch.folders.add(watch.docs("").to_str().unwrap(), COLLECTION).await.unwrap();
+    let (store, folder) = (&watch.desk.storage, watch.listed().await.folder.id);
+    let (here, there) = (TestClock::new(), TestClock::new());
+    if is_first_ahead { &here } else { &there }.forward(2 * LEASE);
+    let due = async |clock: &TestClock| store.due_folders(clock.now(), 9).await.unwrap().len();
+    let claim = async |clock: &TestClock| store.claim_folder(folder, "node", clock.now(), LEASE).await.unwrap();
+    let scanned = || Scanned { root: Root { device: 1, inode: 2 }, skipped: 0, node: "here".into() };
+
+    // Whoever has it keeps it while it lives, and loses it when it dies, whatever anyone's clock says.
+    assert_eq!((due(&here).await, due(&there).await), (1, 1));
+    let first = claim(&here).await.unwrap();
+    assert_eq!((due(&there).await, claim(&there).await), (0, None));
+    store.hold_folder(first, here.now(), LEASE).await.unwrap();
+    store.change_files(first, &[], here.now()).await.unwrap();
+    assert_eq!(claim(&there).await, None);
+    store.hold_folder(first, here.now(), Duration::ZERO).await.unwrap();
+    let second = claim(&there).await.unwrap();
+    let late = store.end_scan(first, &scanned(), here.now(), LEASE).await;
+    assert!(matches!(late, Err(StoreError::Conflict(_))), "{late:?}");
+
+    // A pause is as long for both, and so is the time for which a folder counts as read.
+    store.end_scan(second, &scanned(), there.now(), Duration::ZERO).await.unwrap();
+    assert_eq!((due(&here).await, due(&there).await), (1, 1));
+    for clock in [&here, &there] {
+        store.report_fault(folder, "other", FolderFault::NotFound, clock.now(), LEASE).await.unwrap();
+        assert_eq!(watch.listed().await.folder.fault, None);
+    }
+    let third = claim(&here).await.unwrap();
+    store.fail_scan(third, FolderFault::TooManyFiles, here.now(), LEASE).await.unwrap();
+    assert_eq!((due(&here).await, due(&there).await), (0, 0));
+    watch.close().await;
+    schema.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_behind_keeps_its_folders_while_it_lives() {
+    folders_go_by_the_database(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_ahead_loses_its_folders_when_it_dies() {
+    folders_go_by_the_database(true).await;
 }

@@ -6,7 +6,7 @@ use askback::{
     domain::{
         error::{ExtractError, StoreError},
         id::JobId,
-        job::{JobKind, JobQueue, JobState},
+        job::{JobKind, JobQueue, JobState, Work},
         knowledge::{DocumentStore, NewVersion, Page, Submitted},
         time::Clock,
     },
@@ -103,8 +103,7 @@ async fn a_restart_takes_up_what_was_left_half_done() {
     let submitted = desk.submit("lantern.md", OLD).await.unwrap();
     // A worker of this node's last life claimed the job, staged a part, and died with a long lease.
     let now = askback::adapters::clock::SystemClock.now();
-    let claimed =
-        desk.storage.claim("node:before:0", &[JobKind::Ingest], now, Duration::from_secs(3_600)).await.unwrap();
+    let claimed = desk.storage.claim("node:before:0", Work::Documents, now, Duration::from_secs(3_600)).await.unwrap();
     let (job, fence) = claimed.unwrap();
     let version = NewVersion {
         id: job.version.unwrap(),
@@ -119,10 +118,7 @@ async fn a_restart_takes_up_what_was_left_half_done() {
     let page = Page { no: 0, label: None, start: 0, end: 3, body: "hal".into() };
     desk.storage.stage_version(fence, &version).await.unwrap();
     desk.storage.stage_pages(fence, version.id, std::slice::from_ref(&page)).await.unwrap();
-    assert_eq!(
-        desk.storage.claim("other:node:0", &[JobKind::Ingest], now, Duration::from_secs(1)).await.unwrap(),
-        None
-    );
+    assert_eq!(desk.storage.claim("other:node:0", Work::Documents, now, Duration::from_secs(1)).await.unwrap(), None);
 
     desk.start().await;
     let job = desk.ended(&submitted).await;

@@ -7,7 +7,7 @@ use askback::{
     domain::{
         chat::ChatStore,
         id::JobId,
-        job::{JobKind, JobQueue},
+        job::{JobQueue, Work},
         time::{Clock, Millis},
         upkeep::Upkeep,
     },
@@ -68,6 +68,33 @@ async fn what_one_node_changes_the_others_take_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_document_that_cannot_be_taken_up_does_not_keep_the_others() {
+    let Some(schema) = Schema::make().await else { return };
+    let (one, two) = (node(&schema, "one").await, node(&schema, "two").await);
+    one.start().await;
+    let seen = two.storage.last_change().await.unwrap();
+    assert_eq!(one.upload("lantern.md", OLD).await, None);
+    one.tamper("create table kept as select version_id, no, body from segments").await;
+    one.tamper("update segments set body = substr(body, 1, 20)").await;
+    assert_eq!(one.upload("compass.md", OTHER).await, None);
+    let last = two.ingest.take_up(seen).await.unwrap();
+    assert_eq!((two.leaves().await, two.ingest.take_up(last).await), (1, Ok(last)));
+    assert!(two.ingest.reindex_is_due(), "and it is told");
+
+    one.tamper(
+        "update segments set body = k.body from kept k where k.version_id = segments.version_id
+                                                          and k.no = segments.no",
+    )
+    .await;
+    two.ingest.survey().await.unwrap();
+    assert_eq!((two.leaves().await, two.ingest.reindex_is_due()), (2, false));
+    for desk in [one, two] {
+        desk.close().await;
+    }
+    schema.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn both_nodes_change_one_document_and_end_alike() {
     let Some(schema) = Schema::make().await else { return };
     let (one, two) = (node(&schema, "one").await, node(&schema, "two").await);
@@ -104,8 +131,7 @@ async fn a_file_is_read_where_it_lies() {
     one.storage.beat_process("one", "now", Duration::from_secs(20)).await.unwrap();
     let submitted = one.submit("lantern.md", OLD).await.unwrap();
     let claim = async || {
-        let kinds = [JobKind::Ingest];
-        two.storage.claim("two:now:0", &kinds, SystemClock.now(), Duration::from_secs(30)).await.unwrap()
+        two.storage.claim("two:now:0", Work::Documents, SystemClock.now(), Duration::from_secs(30)).await.unwrap()
     };
     assert_eq!(claim().await, None, "the file is not there");
     one.start().await;

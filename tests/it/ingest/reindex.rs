@@ -1,6 +1,8 @@
 //! Another embedder is configured with documents indexed: the old vectors answer until the new ones are there, and no
 //! question meets two kinds.
 
+mod unfit;
+
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -12,11 +14,11 @@ use askback::{
         chat::ChatStore,
         error::EngineError,
         index::{Embedder, Filter},
-        job::{Job, JobState},
+        job::{Job, JobKind, JobState},
         profile::ProfileStore,
         upkeep::Upkeep,
     },
-    services::ingest::Findings,
+    services::ingest::{Findings, IngestError},
 };
 use async_trait::async_trait;
 
@@ -32,7 +34,8 @@ on_both_engines!(
     a_configuration_that_comes_back_fills_what_it_lacks,
     an_embedder_that_fails_leaves_the_old_vectors_answering,
     a_cancelled_one_leaves_the_old_vectors_answering,
-    a_damaged_document_does_not_keep_the_others,
+    a_damaged_document_is_read_again_and_does_not_keep_the_others,
+    what_the_index_does_not_take_it_is_offered_again,
     no_question_meets_two_embedders,
 );
 
@@ -281,23 +284,48 @@ async fn a_cancelled_one_leaves_the_old_vectors_answering(schema: Option<Schema>
     desk.close().await;
 }
 
-async fn a_damaged_document_does_not_keep_the_others(schema: Option<Schema>) {
+async fn a_damaged_document_is_read_again_and_does_not_keep_the_others(schema: Option<Schema>) {
     let desk = changed(&schema, Other::new("short@1", 64), None).await;
     desk.tamper("delete from chunks where level = 3 and body like '%kettle%'").await;
+    let held = desk.faults.hold("extract", 1);
     let job = desk.reindex().await;
     assert_eq!(job.state, JobState::Completed);
-    assert!(job.report.message.starts_with("1 damaged documents are found by their words alone"), "{job:?}");
+    assert_eq!(job.report.message, "1 damaged documents are read again from their files");
     assert!(desk.ingest.reindex_is_due());
     let lantern = desk.candidates(QUESTION).await;
     assert_eq!((lantern.degraded, lantern.hits[0].dense.is_some()), (false, true));
 
-    let found = desk.ingest.audit().await.unwrap();
-    for job in desk.ingest.mend(&found).await.unwrap() {
-        assert_eq!(desk.ended_job(job).await.error_code, None);
-    }
+    held.reached().await;
+    held.let_go();
+    let reading = desk.ingest.jobs(JobKind::Ingest, None, 1).await.unwrap().remove(0);
+    assert_eq!((reading.filename.as_str(), desk.ended_job(reading.id).await.error_code), ("kettle.md", None));
     assert_eq!(asked(&desk, QUESTION).await, (false, Some(64), vec![true; 2]));
     desk.ingest.survey().await.unwrap();
     assert!(!desk.ingest.reindex_is_due(), "what is read again has the configured vectors");
+    desk.close().await;
+}
+
+/// It is current in SQL by then, and nothing else would offer it again.
+async fn what_the_index_does_not_take_it_is_offered_again(schema: Option<Schema>) {
+    let desk = Desk::closed(setup(&schema, builtin(), None)).await;
+    desk.start().await;
+    let held = desk.faults.hold("publish", 1);
+    let submitted = desk.submit("lantern.md", LANTERN).await.unwrap();
+    held.reached().await;
+    desk.tamper("create table kept as select version_id, no, body from segments").await;
+    desk.tamper("update segments set body = substr(body, 1, 20)").await;
+    held.let_go();
+    assert_eq!(desk.ended(&submitted).await.error_code, None);
+    desk.ingest.survey().await.unwrap();
+    assert_eq!((desk.leaves().await, desk.ingest.reindex_is_due()), (0, true));
+    desk.tamper(
+        "update segments set body = (select k.body from kept k where k.version_id = segments.version_id
+                                                                 and k.no = segments.no)",
+    )
+    .await;
+    desk.ingest.survey().await.unwrap();
+    assert_eq!((desk.leaves().await, desk.ingest.reindex_is_due()), (1, false));
+    assert_eq!(asked(&desk, QUESTION).await, (false, Some(256), vec![true]));
     desk.close().await;
 }
 
@@ -374,6 +402,36 @@ async fn what_a_node_with_the_former_embedder_adds_is_found_and_made_anew() {
     assert_eq!(asked(&new, "compass north").await, (false, Some(64), vec![true; 3]));
     assert_eq!(new.storage.coverage(new.profile()).await.unwrap().lacking, 0);
     for desk in [new, old] {
+        desk.close().await;
+    }
+    schema.remove().await;
+}
+
+/// While it waits, its node comes back with another embedder: for that one nothing is lacking.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reindexing_is_done_by_who_makes_its_vectors() {
+    let Some(schema) = Schema::make().await else { return };
+    let all = Some(schema.clone());
+    let one = changed(&all, Other::new("short@1", 64), Some(builtin())).await;
+    let held = one.faults.hold("passages", 1);
+    let job = one.ingest.submit_reindex(None).await.unwrap();
+    held.reached().await;
+    let one = one.restarted(setup(&all, builtin(), None)).await;
+    assert_eq!(one.ingest.submit_reindex(None).await.unwrap().id, job.id, "and asks for its own");
+    assert_eq!(one.ended_job(job.id).await.error, None);
+    assert_eq!(asked(&one, QUESTION).await, (false, Some(256), vec![true; 2]));
+
+    let two = Desk::closed(Setup { node: "two", ..setup(&all, Other::new("short@1", 64), Some(builtin())) }).await;
+    two.start().await;
+    let held = two.faults.hold("passages", 1);
+    let job = two.ingest.submit_reindex(None).await.unwrap();
+    held.reached().await;
+    let refused = one.ingest.submit_reindex(None).await;
+    assert_eq!(refused, Err(IngestError::OtherReindex(job.id)), "two at a time would undo each other");
+    held.let_go();
+    assert_eq!(two.ended_job(job.id).await.error, None);
+    assert_eq!(asked(&two, QUESTION).await, (false, Some(64), vec![true; 2]));
+    for desk in [one, two] {
         desk.close().await;
     }
     schema.remove().await;

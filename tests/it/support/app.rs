@@ -18,7 +18,7 @@ use askback::{
         clock::SystemClock,
         embed::builtin::Builtin,
         extract::{Isolated, Limits as ExtractLimits},
-        llm::{Client, Limits as ModelLimits, OpenAiChat},
+        llm::{Client, Limits as ModelLimits, OpenAiChat, builtin},
         storage::{Engine, Options, Storage},
         vector::embedded::EmbeddedIndexes,
     },
@@ -126,6 +126,11 @@ impl TestApp {
     /// A server whose model answers its first requests with these.
     pub async fn scripted(script: Vec<Reply>) -> Self {
         Self::with(Setup { script, ..Setup::default() }).await
+    }
+
+    /// A server with the built-in model.
+    pub async fn builtin() -> Self {
+        Self::with(Setup { model: Some(Arc::new(builtin::Builtin::new(None))), ..Setup::default() }).await
     }
 
     pub async fn with(setup: Setup) -> Self {

@@ -246,8 +246,11 @@ fn is_rule(line: &str) -> bool {
     line.contains("--") && line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '))
 }
 
+/// The cells of a row, written `a | b` or `| a | b |`. Of one that only begins with a bar the first cell is blank.
 fn cells(row: &str) -> Vec<String> {
-    row.trim().trim_start_matches('|').trim_end_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
+    let row = row.trim();
+    let inner = row.strip_prefix('|').and_then(|row| row.strip_suffix('|'));
+    inner.unwrap_or(row).split('|').map(|cell| cell.trim().to_owned()).collect()
 }
 
 fn row_text(row: &[String], header: &[String]) -> String {
@@ -326,6 +329,8 @@ mod tests {
         let units = read("Basic | 10 €\nPro | 25 €", Some("Plan | Price"));
         assert_eq!(units[0].1, "Basic – Price: 10 €");
         assert_eq!(units[1].1, "Pro – Price: 25 €");
+        let units = read("North | 10 | 20", Some("| 2023 | 2024"));
+        assert_eq!(units[0].1, "North – 2023: 10; 2024: 20", "the corner is blank");
     }
 
     #[test]

@@ -306,6 +306,7 @@ async fn read_again(
         kind: JobKind::Ingest,
         document: Some(document),
         version: Some(version),
+        profile: None,
         user: None,
         filename,
         node: holder.map(|(node,)| node),

@@ -10,7 +10,7 @@ use super::{
 use crate::domain::{
     error::StoreError,
     id::{JobId, VersionId},
-    job::{Fence, Job, JobKind, JobReport},
+    job::{Fence, Job, JobKind, JobReport, Work},
     time::Millis,
 };
 
@@ -29,7 +29,7 @@ set state = 'running', lease_owner = $1, lease_token = lease_token + 1, lease_un
 where id = (select id from jobs
             where state in ('pending', 'running')
               and (state = 'pending' and run_after <= $2 or state = 'running' and lease_until <= $2)
-              and kind in (" [7] ")
+              and kind in (" [7] ") and (profile_id is null or profile_id = $8)
               and (node is null or node = $4
                    or not exists (select 1 from processes p where p.id = jobs.node and p.lease_until > $5))
             order by run_after, created_at, id limit 1" {" for update skip locked"} ")
@@ -38,14 +38,18 @@ returning id, lease_token");
 pub(super) async fn claim(
     tx: &mut Tx,
     owner: String,
-    kinds: Vec<JobKind>,
+    work: Work,
     clock: Millis,
     lease: Duration,
 ) -> Result<Option<(Job, Fence)>, StoreError> {
     let now = tx.now(clock).await?;
     let node = owner.split(':').next().unwrap_or_default().to_owned();
-    let claim =
-        Sql::of(CLAIM).bind(owner).bind(now).bind(now + lease).bind(node).bind(now - AWAY).bind(clock).json(&kinds);
+    let (kinds, profile) = match work {
+        Work::Documents => (&[JobKind::Ingest, JobKind::Delete][..], None),
+        Work::Reindexing(profile) => (&[JobKind::Reindex][..], Some(profile)),
+    };
+    let claim = Sql::of(CLAIM).bind(owner).bind(now).bind(now + lease).bind(node).bind(now - AWAY).bind(clock);
+    let claim = claim.json(kinds).bind(profile);
     let Some((id, token)) = claim.maybe::<(JobId, i64)>(tx).await? else { return Ok(None) };
     Ok(Some((job(tx, id).await?, Fence { job: id, token })))
 }

@@ -21,8 +21,8 @@ use super::{
 };
 use crate::domain::{
     error::StoreError,
-    id::{DocumentId, JobId, UserId, VersionId},
-    job::{Fence, Job, JobFailure, JobKind, JobQueue, JobReport, JobState, Retried},
+    id::{DocumentId, JobId, ProfileId, UserId, VersionId},
+    job::{Fence, Job, JobFailure, JobKind, JobQueue, JobReport, JobState, Retried, Work},
     time::Millis,
 };
 
@@ -31,12 +31,12 @@ impl JobQueue for Storage {
     async fn claim(
         &self,
         owner: &str,
-        kinds: &[JobKind],
+        work: Work,
         now: Millis,
         lease: Duration,
     ) -> Result<Option<(Job, Fence)>, StoreError> {
-        let (owner, kinds) = (owner.to_owned(), kinds.to_vec());
-        self.write(Kind::OTHER, move |tx| Box::pin(async move { lease::claim(tx, owner, kinds, now, lease).await }))
+        let owner = owner.to_owned();
+        self.write(Kind::OTHER, move |tx| Box::pin(async move { lease::claim(tx, owner, work, now, lease).await }))
             .await
     }
 
@@ -86,6 +86,7 @@ impl JobQueue for Storage {
             kind: JobKind::Delete,
             document: Some(document),
             version: None,
+            profile: None,
             user: Some(user),
             filename: filename.to_owned(),
             node: None,
@@ -107,6 +108,7 @@ impl JobQueue for Storage {
         job: JobId,
         user: Option<UserId>,
         node: &str,
+        profile: ProfileId,
         now: Millis,
     ) -> Result<JobId, StoreError> {
         let mut tries = 1;
@@ -116,6 +118,7 @@ impl JobQueue for Storage {
                 kind: JobKind::Reindex,
                 document: None,
                 version: None,
+                profile: Some(profile),
                 user,
                 filename: String::new(),
                 node: Some(node.to_owned()),
@@ -161,6 +164,7 @@ pub(super) struct NewJob {
     pub(super) kind: JobKind,
     pub(super) document: Option<DocumentId>,
     pub(super) version: Option<VersionId>,
+    pub(super) profile: Option<ProfileId>,
     pub(super) user: Option<UserId>,
     pub(super) filename: String,
     /// Which node can do it, if not every one can.
@@ -172,8 +176,8 @@ pub(super) struct NewJob {
 
 const ADD: &str = "
 insert into jobs (id, kind, document_id, version_id, user_id, filename, state, step, message, steps, total, processed,
-                  run_after, created_at, updated_at, node)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $15, $13, $13, $14)";
+                  run_after, created_at, updated_at, node, profile_id)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $15, $13, $13, $14, $16)";
 
 pub(super) async fn add(tx: &mut Tx, new: NewJob) -> Result<(), StoreError> {
     let due = tx.now(new.now).await?;
@@ -189,6 +193,7 @@ pub(super) async fn add(tx: &mut Tx, new: NewJob) -> Result<(), StoreError> {
         .bind(new.now)
         .bind(new.node.as_deref())
         .bind(due)
+        .bind(new.profile)
         .run(tx)
         .await
         .map(|_| ())
@@ -199,8 +204,19 @@ const ADD_TRIES: usize = 3;
 
 const OPEN: &str = "select id from jobs where kind = $1 and state in ('pending', 'running')";
 
-/// Adds a job of a kind of which one may be under way, or gives that one.
+// Nobody works at it, also where a worker died with it.
+const HAND_OVER: &str = "
+update jobs set node = $2, profile_id = $3, attempts = 0, run_after = $4, cancel_requested = $5
+where kind = $1 and (state = 'pending' or state = 'running' and lease_until <= $4) returning id";
+
+/// Adds a job of a kind of which one may be under way. Of one that waits the new one's node and profile are the ones from
+/// now on; one at which somebody works stays as it is.
 async fn add_only(tx: &mut Tx, new: NewJob) -> Result<JobId, StoreError> {
+    let now = tx.now(new.now).await?;
+    let hand_over = Sql::new(HAND_OVER).bind(Word(new.kind)).bind(new.node.as_deref()).bind(new.profile).bind(now);
+    if let Some((waiting,)) = hand_over.bind(false).maybe::<(JobId,)>(tx).await? {
+        return Ok(waiting);
+    }
     if let Some((open,)) = Sql::new(OPEN).bind(Word(new.kind)).maybe::<(JobId,)>(tx).await? {
         return Ok(open);
     }

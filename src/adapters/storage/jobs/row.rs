@@ -5,7 +5,7 @@ use sqlx::{FromRow, types::Json};
 use super::super::sql::{Sql, Tx, Word};
 use crate::domain::{
     error::StoreError,
-    id::{DocumentId, JobId, UserId, VersionId},
+    id::{DocumentId, JobId, ProfileId, UserId, VersionId},
     job::{Job, JobKind, JobReport, JobState, JobStep},
     time::Millis,
 };
@@ -16,6 +16,7 @@ pub(super) struct JobRow {
     kind: Word<JobKind>,
     document_id: Option<DocumentId>,
     version_id: Option<VersionId>,
+    profile_id: Option<ProfileId>,
     user_id: Option<UserId>,
     filename: String,
     blob: Option<String>,
@@ -39,6 +40,7 @@ impl From<JobRow> for Job {
             kind: row.kind.0,
             document: row.document_id,
             version: row.version_id,
+            profile: row.profile_id,
             user: row.user_id,
             filename: row.filename,
             blob: row.blob,
@@ -60,8 +62,8 @@ impl From<JobRow> for Job {
 }
 
 const JOB: &str = "
-select j.id, j.kind, j.document_id, j.version_id, j.user_id, j.filename, v.blob_sha256 as blob, j.state, j.step,
-       j.message, j.steps, j.total, j.processed, j.attempts, j.error_code, j.error, j.created_at, j.updated_at
+select j.id, j.kind, j.document_id, j.version_id, j.profile_id, j.user_id, j.filename, v.blob_sha256 as blob, j.state,
+       j.step, j.message, j.steps, j.total, j.processed, j.attempts, j.error_code, j.error, j.created_at, j.updated_at
 from jobs j left join versions v on v.id = j.version_id where j.id = $1";
 
 pub(super) async fn job(tx: &mut Tx, id: JobId) -> Result<Job, StoreError> {
@@ -69,8 +71,8 @@ pub(super) async fn job(tx: &mut Tx, id: JobId) -> Result<Job, StoreError> {
 }
 
 pub(super) const JOBS: &str = "
-select j.id, j.kind, j.document_id, j.version_id, j.user_id, j.filename, v.blob_sha256 as blob, j.state, j.step,
-       j.message, j.steps, j.total, j.processed, j.attempts, j.error_code, j.error, j.created_at, j.updated_at
+select j.id, j.kind, j.document_id, j.version_id, j.profile_id, j.user_id, j.filename, v.blob_sha256 as blob, j.state,
+       j.step, j.message, j.steps, j.total, j.processed, j.attempts, j.error_code, j.error, j.created_at, j.updated_at
 from jobs j left join versions v on v.id = j.version_id
 where j.kind = $1 and (j.created_at, j.id) < ($2, $3) order by j.created_at desc, j.id desc limit $4";
 

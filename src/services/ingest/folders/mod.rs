@@ -140,7 +140,7 @@ impl Folders {
             let path = whole(&path.to_string_lossy())?;
             folders.push(inner.folder(path, collection, Some(inner.config.node.clone()), now)?);
         }
-        inner.store.set_folders(&inner.config.node, &folders, now).await?;
+        inner.store.set_folders(&inner.config.node, &folders).await?;
         let folders = self.clone();
         tasks.spawn(stop.clone().run_until_cancelled_owned(async move { folders.follow().await }));
         Ok(())

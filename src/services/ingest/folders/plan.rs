@@ -13,8 +13,9 @@ use crate::domain::{
 pub(super) const NOT_READABLE: &str = "not_readable";
 /// The code of a file that no document can be called like.
 pub(super) const INVALID_NAME: &str = "invalid_name";
-/// The code of a job that something else than its file kept from success.
-const EXHAUSTED: &str = "attempts_exhausted";
+/// The codes of a job that something else than its file kept from success: what did not answer, and an embedder whose
+/// vectors do not fit.
+const INNOCENT: [&str; 2] = ["attempts_exhausted", "index_rejected"];
 /// How long such a file is left alone.
 const REST: Duration = Duration::from_secs(60 * 60);
 
@@ -119,7 +120,7 @@ fn wants_another_try(file: &WatchedFile, job: Option<&FileJob>, now: Millis) -> 
 
 /// Whether what failed the job was not its file.
 pub(super) fn failed_innocently(job: &FileJob) -> bool {
-    job.state == JobState::Failed && job.error_code.as_deref() == Some(EXHAUSTED)
+    job.state == JobState::Failed && job.error_code.as_deref().is_some_and(|code| INNOCENT.contains(&code))
 }
 
 #[cfg(test)]
@@ -220,7 +221,8 @@ mod tests {
             plan(before, &look(vec![found("a", 1)]), Some(ROOT), NOW).unwrap().retry.len()
         };
         let long_ago = Millis(NOW.0 - 60 * 60 * 1000);
-        assert_eq!([failed("malformed", long_ago), failed(EXHAUSTED, NOW), failed(EXHAUSTED, long_ago)], [0, 0, 1]);
+        assert_eq!(failed("malformed", long_ago), 0);
+        assert_eq!(INNOCENT.map(|code| (failed(code, NOW), failed(code, long_ago))), [(0, 1); 2]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One scan of one folder.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use super::{
     Inner, PATIENCE_LOOK,
@@ -41,8 +41,8 @@ impl Inner {
         if let Err(fault) = self.check(folder.id, &folder.path).await {
             if folder.fault != Some(fault) {
                 self.told(folder, fault);
-                let stale = self.clock.now() - config.interval * STALE;
-                self.store.report_fault(folder.id, &config.node, fault, stale).await?;
+                let stale = config.interval * STALE;
+                self.store.report_fault(folder.id, &config.node, fault, self.clock.now(), stale).await?;
             }
             return Ok(false);
         }
@@ -85,7 +85,7 @@ impl Inner {
             Ok(planned) => planned,
             Err(fault) => {
                 self.told(folder, fault);
-                self.store.fail_scan(hold, fault, self.clock.now(), self.clock.now() + pause).await?;
+                self.store.fail_scan(hold, fault, self.clock.now(), pause).await?;
                 return Ok(false);
             }
         };
@@ -102,8 +102,8 @@ impl Inner {
             self.forget(hold, file).await?;
         }
         let scanned = Scanned { root: look.root, skipped: look.skipped, node: self.config.node.clone() };
-        let now = self.clock.now();
-        self.store.end_scan(hold, &scanned, now, if more { now } else { now + pause }).await?;
+        let pause = if more { Duration::ZERO } else { pause };
+        self.store.end_scan(hold, &scanned, self.clock.now(), pause).await?;
         Ok(more)
     }
 

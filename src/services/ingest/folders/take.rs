@@ -75,8 +75,10 @@ impl Inner {
             Ok(Submitted::Queued { job, document, .. } | Submitted::Unchanged { job, document, .. }) => {
                 Ok(Some(WatchedFile { sha256: Some(sha256), document: Some(document), job: Some(job), ..file }))
             }
-            Err(IngestError::File(error)) => refused(file, error.code(), &sentence(&error.to_string())),
-            Err(error @ IngestError::Filename) => refused(file, INVALID_NAME, &sentence(&error.to_string())),
+            Err(IngestError::File(error)) => refused(file, error.code(), &error.sentence()),
+            Err(IngestError::Filename) => {
+                refused(file, INVALID_NAME, "A file name has 1 to 255 characters and no NUL.")
+            }
             // Its document was deleted in the same moment; the next scan takes it in.
             Err(IngestError::Store(StoreError::Conflict(_))) => Ok(None),
             Err(IngestError::Store(error)) => Err(error),
@@ -145,10 +147,4 @@ fn open_inside(folder: &Path, path: &Path, seen: Stamp) -> io::Result<Option<Fil
     let real = path.canonicalize()?;
     let is_inside = real.starts_with(folder.canonicalize()?) && root(&fs::symlink_metadata(&real)?) == root(&opened);
     Ok((is_inside && opened.is_file() && stamp(&opened) == seen).then_some(file))
-}
-
-fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    let sentence: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
-    format!("{sentence}.")
 }

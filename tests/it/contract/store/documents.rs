@@ -7,7 +7,7 @@ use askback::domain::{
     extract::PageMark,
     id::{ChunkId, CollectionId, DocumentId, ProfileId, UserId, VersionId},
     index::{Point, Quantized, Segment, Sparse},
-    job::{Fence, JobFailure, JobQueue, JobReport, JobState},
+    job::{Fence, JobFailure, JobQueue, JobReport, JobState, Work},
     knowledge::{
         Access, Chunk, Collection, Document, DocumentStore, Emptied, Facets, Level, NewVersion, Page, Placed,
         Published, Readers, Submitted, Upload, Version, VersionState, Visibility, Warning,
@@ -18,7 +18,7 @@ use askback::domain::{
 };
 
 use super::{
-    jobs::{ALL, LEASE, lapse},
+    jobs::{LEASE, lapse},
     on_both_engines, someone,
 };
 use crate::support::store::TestStore;
@@ -66,7 +66,7 @@ async fn start(test: &TestStore, upload: &Upload) -> (DocumentId, Fence) {
     let Submitted::Queued { document, .. } = test.store.submit(upload).await.unwrap() else {
         panic!("nothing to do");
     };
-    let (job, fence) = test.store.claim("worker", &ALL, test.now(), LEASE).await.unwrap().unwrap();
+    let (job, fence) = test.store.claim("worker", Work::Documents, test.now(), LEASE).await.unwrap().unwrap();
     assert_eq!((job.id, job.version, job.blob), (upload.job, Some(upload.version), Some(upload.blob.clone())));
     (document, fence)
 }
@@ -251,7 +251,7 @@ async fn the_same_bytes_again_change_nothing(test: &mut TestStore) {
     assert_eq!((job, same, version.id), (again.job, document, first.version));
     let job = test.store.job(job).await.unwrap();
     assert_eq!((job.state, job.version), (JobState::Completed, Some(first.version)));
-    assert_eq!(test.store.claim("worker", &ALL, test.now(), LEASE).await, Ok(None));
+    assert_eq!(test.store.claim("worker", Work::Documents, test.now(), LEASE).await, Ok(None));
     // The same bytes in another collection are another document.
     let elsewhere = Upload { collection: "other".into(), ..upload(test, "a.txt", "v1") };
     assert!(matches!(test.store.submit(&elsewhere).await, Ok(Submitted::Queued { no: 1, .. })));
@@ -301,7 +301,7 @@ async fn a_fenced_job_changes_nothing(test: &mut TestStore) {
     let upload = upload(test, "a.txt", "v1");
     let (document, old) = start(test, &upload).await;
     lapse(test, old).await;
-    let (_, new) = test.store.claim("other", &ALL, test.now(), LEASE).await.unwrap().unwrap();
+    let (_, new) = test.store.claim("other", Work::Documents, test.now(), LEASE).await.unwrap().unwrap();
     let chunks = cut(upload.version, "Two years.");
     let collection = test.store.document(document).await.unwrap().collection;
     let segment = packed(document, collection, &chunks);
@@ -326,12 +326,12 @@ async fn a_fenced_job_changes_nothing(test: &mut TestStore) {
 async fn a_retry_begins_anew(test: &mut TestStore) {
     let (_, waits) = start(test, &upload(test, "b.txt", "v2")).await;
     test.store.fail(waits, &JobFailure::Retry(LEASE), &JobReport::default(), test.now()).await.unwrap();
-    assert_eq!(test.store.claim("worker", &ALL, test.now(), LEASE).await, Ok(None), "not before its time");
+    assert_eq!(test.store.claim("worker", Work::Documents, test.now(), LEASE).await, Ok(None), "not before its time");
     let upload = upload(test, "a.txt", "v1");
     let (document, fence) = start(test, &upload).await;
     stage(test, &upload, document, fence, "Two year").await;
     test.store.fail(fence, &JobFailure::Retry(Duration::ZERO), &JobReport::default(), test.now()).await.unwrap();
-    let (job, fence) = test.store.claim("worker", &ALL, test.now(), LEASE).await.unwrap().unwrap();
+    let (job, fence) = test.store.claim("worker", Work::Documents, test.now(), LEASE).await.unwrap().unwrap();
     assert_eq!(job.attempts, 2);
     test.store.unstage(fence, upload.version).await.unwrap();
     stage(test, &upload, document, fence, "Two years.").await;
@@ -411,9 +411,9 @@ async fn a_deletion_concerns_what_was_there(test: &mut TestStore) {
     let first = upload(test, "a.txt", "v1");
     let Submitted::Queued { document: anew, no: 1, .. } = test.store.submit(&first).await.unwrap() else { panic!() };
     assert_ne!(anew, document);
-    let (job, _) = test.store.claim("worker", &ALL, test.now(), LEASE).await.unwrap().unwrap();
+    let (job, _) = test.store.claim("worker", Work::Documents, test.now(), LEASE).await.unwrap().unwrap();
     assert_eq!(job.id, deletion);
-    let (job, fence) = test.store.claim("worker", &ALL, test.now(), LEASE).await.unwrap().unwrap();
+    let (job, fence) = test.store.claim("worker", Work::Documents, test.now(), LEASE).await.unwrap().unwrap();
     assert_eq!(job.id, first.job);
     stage(test, &first, anew, fence, "Four years.").await;
     assert_eq!(publish(test, &first, fence).await, Ok(Published::Current { replaced: None }));
@@ -453,7 +453,7 @@ async fn a_collection_goes_when_nothing_is_in_it(test: &mut TestStore) {
         Ok(Emptied::NotEmpty),
         "the deletion is still to be done"
     );
-    let (_, fence) = test.store.claim("worker", &ALL, test.now(), LEASE).await.unwrap().unwrap();
+    let (_, fence) = test.store.claim("worker", Work::Documents, test.now(), LEASE).await.unwrap().unwrap();
     test.store.purge_document(document).await.unwrap();
     test.store.complete(fence, &JobReport::default(), test.now()).await.unwrap();
 

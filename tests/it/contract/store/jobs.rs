@@ -8,7 +8,7 @@ use askback::{
         chat::ChatStore,
         error::StoreError,
         id::JobId,
-        job::{Fence, Job, JobFailure, JobKind, JobQueue, JobReport, JobState, JobStep, Retried},
+        job::{Fence, Job, JobFailure, JobKind, JobQueue, JobReport, JobState, JobStep, Retried, Work},
         knowledge::{DocumentStore, Published, Upload, VersionState},
         memory::MemoryStore,
         time::Clock,
@@ -19,8 +19,6 @@ use super::{documents::upload, on_both_engines, someone};
 use crate::support::store::{TestClock, TestStore};
 
 pub(super) const LEASE: Duration = Duration::from_secs(30);
-/// All kinds of jobs.
-pub(super) const ALL: [JobKind; 3] = [JobKind::Ingest, JobKind::Delete, JobKind::Reindex];
 
 on_both_engines!(
     a_job_is_claimed_by_one_worker,
@@ -35,6 +33,7 @@ on_both_engines!(
     a_failed_job_is_tried_again,
     every_failure_of_a_job_is_told,
     one_reindexing_is_under_way_and_has_a_worker_of_its_own,
+    a_reindexing_that_waits_is_done_by_who_asked_last,
 );
 
 async fn queue(test: &TestStore, name: &str) -> JobId {
@@ -44,7 +43,7 @@ async fn queue(test: &TestStore, name: &str) -> JobId {
 }
 
 async fn claim(test: &TestStore) -> Option<(Job, Fence)> {
-    test.store.claim("node:worker", &ALL, test.now(), LEASE).await.unwrap()
+    test.store.claim("node:worker", Work::Documents, test.now(), LEASE).await.unwrap()
 }
 
 /// The lease of a worker that says no more runs out: on Postgres by the server's time, which no test can move.
@@ -123,6 +122,7 @@ async fn a_deletion_runs_through_the_queue(test: &mut TestStore) {
         kind: JobKind::Delete,
         document: Some(document),
         version: None,
+        profile: None,
         user: Some(eva),
         filename: "手册.pdf".into(),
         blob: None,
@@ -291,21 +291,22 @@ async fn a_failed_job_is_tried_again(test: &mut TestStore) {
 }
 
 async fn one_reindexing_is_under_way_and_has_a_worker_of_its_own(test: &mut TestStore) {
-    let eva = someone(test, "eva").await;
-    let start = async || test.store.enqueue_reindex(test.id(), Some(eva), "node", test.now()).await.unwrap();
+    let (eva, wanted) = (someone(test, "eva").await, test.id());
+    let start = async || test.store.enqueue_reindex(test.id(), Some(eva), "node", wanted, test.now()).await.unwrap();
     let (first, again) = tokio::join!(start(), start());
     assert_eq!((first, start().await), (again, first), "the one that is under way");
     let upload = queue(test, "a.txt").await;
-    let claim_of = async |kind, owner: &'static str| {
-        let claimed = test.store.claim(owner, &[kind], test.now(), LEASE).await.unwrap();
+    let claim_of = async |work, owner: &'static str| {
+        let claimed = test.store.claim(owner, work, test.now(), LEASE).await.unwrap();
         claimed.map(|(job, fence)| (job.id, fence))
     };
-    assert_eq!(claim_of(JobKind::Ingest, "node:1").await.map(|(id, _)| id), Some(upload), "uploads do not wait for it");
-    assert_eq!(claim_of(JobKind::Ingest, "node:1").await, None);
+    let (documents, reindexing) = (Work::Documents, Work::Reindexing(wanted));
+    assert_eq!(claim_of(documents, "node:1").await.map(|(id, _)| id), Some(upload), "uploads do not wait for it");
+    assert_eq!(claim_of(documents, "node:1").await, None);
     // The node may be another one that is configured alike; while this one lives it is this one's.
     test.store.beat_process("node", "boot", LEASE).await.unwrap();
-    assert_eq!(claim_of(JobKind::Reindex, "other:1").await, None);
-    let (id, fence) = claim_of(JobKind::Reindex, "node:0").await.unwrap();
+    assert_eq!(claim_of(reindexing, "other:1").await, None);
+    let (id, fence) = claim_of(reindexing, "node:0").await.unwrap();
     assert_eq!((id, start().await), (first, first));
 
     assert_eq!(test.store.cancel(first, JobKind::Ingest, test.now()).await, Err(StoreError::NotFound));
@@ -319,6 +320,40 @@ async fn one_reindexing_is_under_way_and_has_a_worker_of_its_own(test: &mut Test
     assert_ne!(start().await, first, "the next one is another");
 }
 
+async fn a_reindexing_that_waits_is_done_by_who_asked_last(test: &mut TestStore) {
+    let (old, new) = (test.id(), test.id());
+    let ask = async |node: &'static str, profile| {
+        test.store.enqueue_reindex(test.id(), None, node, profile, test.now()).await.unwrap()
+    };
+    let claim = async |owner: &'static str, profile| {
+        let claimed = test.store.claim(owner, Work::Reindexing(profile), test.now(), LEASE).await.unwrap();
+        claimed.map(|(job, fence)| (job.id, job.profile, fence))
+    };
+    // Asked for at a node that then comes back with another embedder: it is not the one to do it.
+    let waiting = ask("one", old).await;
+    assert_eq!((claim("one:0", new).await, claim("two:0", new).await), (None, None), "no node lives, and none may");
+    for node in ["one", "two"] {
+        test.store.beat_process(node, "boot", LEASE).await.unwrap();
+    }
+    assert_eq!(ask("two", new).await, waiting);
+    assert_eq!(claim("one:0", old).await, None, "it is not wanted any more");
+    assert_eq!(claim("one:0", new).await, None, "it is another's who lives");
+    let (id, profile, fence) = claim("two:0", new).await.unwrap();
+    assert_eq!((id, profile), (waiting, Some(new)));
+
+    // Nobody takes it away from who works at it, everybody from who is silent past the lease.
+    assert_eq!(ask("one", old).await, waiting);
+    assert_eq!(test.store.job(waiting).await.unwrap().profile, Some(new));
+    assert_eq!(test.store.beat(fence, &JobReport::default(), test.now(), LEASE).await, Ok(false));
+    lapse(test, fence).await;
+    assert_eq!(ask("one", old).await, waiting);
+    let (_, profile, again) = claim("one:0", old).await.unwrap();
+    assert_eq!((profile, again.token), (Some(old), fence.token + 1));
+    let late = test.store.beat(fence, &JobReport::default(), test.now(), LEASE).await;
+    assert!(matches!(late, Err(StoreError::Conflict(_))), "{late:?}");
+    assert_eq!(test.store.job(waiting).await.unwrap().attempts, 1, "who asks anew has all attempts before them");
+}
+
 /// The queue as two processes see it whose clocks are an hour apart.
 async fn jobs_go_by_the_database(is_first_ahead: bool) {
     let Some(test) = TestStore::postgres().await else { return };
@@ -327,7 +362,7 @@ async fn jobs_go_by_the_database(is_first_ahead: bool) {
     let there = Storage::open(Options { engine: test.engine.clone(), clock: clock.clone() }).await.unwrap();
     let here = async || claim(&test).await.map(|(job, fence)| (job.filename, fence));
     let claim_there = async || {
-        let claimed = there.claim("there:0", &ALL, clock.now(), LEASE).await.unwrap();
+        let claimed = there.claim("there:0", Work::Documents, clock.now(), LEASE).await.unwrap();
         claimed.map(|(job, fence)| (job.filename, fence))
     };
     let (report, name) = (JobReport::default(), "a".to_owned());

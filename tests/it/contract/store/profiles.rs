@@ -4,7 +4,7 @@ use askback::domain::{
     error::StoreError,
     id::{ChunkId, ProfileId, VersionId},
     index::{Point, Quantized, Segment, Sparse},
-    job::{Fence, JobKind, JobQueue, JobReport, JobState},
+    job::{Fence, JobKind, JobQueue, JobReport, JobState, Work},
     knowledge::DocumentStore,
     profile::{Adopted, Coverage, Lacking, Profile, ProfileStore},
     upkeep::Upkeep,
@@ -40,8 +40,9 @@ async fn current(test: &TestStore) -> ProfileId {
 
 /// A reindexing that has begun.
 async fn begin(test: &TestStore) -> Fence {
-    test.store.enqueue_reindex(test.id(), None, "node", test.now()).await.unwrap();
-    test.store.claim("node:0", &[JobKind::Reindex], test.now(), LEASE).await.unwrap().unwrap().1
+    let wanted = test.id();
+    test.store.enqueue_reindex(test.id(), None, "node", wanted, test.now()).await.unwrap();
+    test.store.claim("node:0", Work::Reindexing(wanted), test.now(), LEASE).await.unwrap().unwrap().1
 }
 
 /// The only thing that is lacking.

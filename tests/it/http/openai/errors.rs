@@ -139,9 +139,7 @@ async fn a_turn_that_cannot_be_had() {
 
 #[tokio::test]
 async fn a_model_that_is_not_there() {
-    let model: std::sync::Arc<dyn askback::domain::model::ChatModel> =
-        std::sync::Arc::new(askback::adapters::llm::builtin::Builtin::new(None));
-    let app = TestApp::with(Setup { model: Some(model), ..Setup::default() }).await;
+    let app = TestApp::builtin().await;
     let ada = app.user("ada").await;
     let named = |model: &str| json!({"messages": [user("Hello!")], "model": model});
     assert_eq!(ada.post(COMPLETIONS, named("gpt-9")).await.openai_error(), wrong("model"));
