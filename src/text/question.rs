@@ -378,6 +378,7 @@ mod tests {
         assert_eq!(content_of("How long does the pass last?"), ["pass"]);
         assert_eq!(content_of("What is the handle made of?"), ["handle", "material"]);
         assert_eq!(content_of("保修期是多久？"), ["保修期"]);
+        assert_eq!(content_of("每年可以休几天年假？"), ["每年", "年假"]);
         assert_eq!(content_of("请问晨星A5的滤芯多少钱？").first().map(String::as_str), Some("晨星"));
     }
 
