@@ -348,7 +348,9 @@ pub(super) fn slot(said: &Said, original: &str, question: &Question) -> Option<&
         return Some("a name for the slot");
     }
     let terms = content(&said.folded).len();
-    let is_loose = question.options.is_empty() && !dates && (1..=LOOSE_SLOT_TERMS).contains(&terms);
+    // A full list may have left out what is meant.
+    let is_short_of_some = question.options.is_empty() || question.is_full();
+    let is_loose = is_short_of_some && !dates && (1..=LOOSE_SLOT_TERMS).contains(&terms);
     (is_loose && (!places || is_capitalised(original))).then_some("a short completion")
 }
 
