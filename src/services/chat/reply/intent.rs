@@ -337,7 +337,9 @@ pub(super) fn slot(said: &Said, original: &str, question: &Question) -> Option<&
     {
         return Some("an amount for the slot");
     }
-    if VERBS.stand_in(tokens) {
+    // "It's the Willow" says no more than "the Willow".
+    let bare = strips(tokens).last().filter(|_| question.is_full()).unwrap_or(tokens);
+    if VERBS.stand_in(bare) {
         return None;
     }
     let is_named = original.split_whitespace().any(|word| {

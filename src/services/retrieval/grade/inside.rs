@@ -49,7 +49,7 @@ pub(crate) fn open_inside(
     let is_of_these = |value: &Value| alike.iter().any(|support| value.documents.contains(&document(case, support)));
     if group.iter().any(|one| *one != group[0]) && !names_several(case, known, is_of_these) {
         match which(case, known, &alike, &group, supports, judged) {
-            Which::Open(open) => return Some(open),
+            Which::Open(open) => return Some(*open),
             Which::Said => {
                 let is_left = |support: &&Support| !judged.dropped.contains(&document(case, support));
                 return alike.into_iter().find(is_left).as_ref().and_then(inside);

@@ -71,7 +71,7 @@ pub(crate) fn open_documents(
         return None;
     }
     match which(case, known, &parallel, &group, supports, judged) {
-        Which::Open(open) => Some(open),
+        Which::Open(open) => Some(*open),
         Which::Said => None,
         Which::Untold => {
             judged.guidance.contradiction = contradicts(case, &parallel, &naming);
@@ -83,7 +83,7 @@ pub(crate) fn open_documents(
 /// Which of several documents is meant.
 pub(crate) enum Which {
     /// It has to be asked.
-    Open(Open),
+    Open(Box<Open>),
     /// The conversation says it; the others are dropped.
     Said,
     /// Nothing tells them apart, or one outweighs the others.
@@ -114,7 +114,8 @@ pub(crate) fn which(
     if best_share >= 1.0 - case.cost_ratio {
         return Which::Untold;
     }
-    ask_which(case, known, (facet, values), parallel, supports, best_share).map_or(Which::Untold, Which::Open)
+    ask_which(case, known, (facet, values), parallel, supports, best_share)
+        .map_or(Which::Untold, |open| Which::Open(Box::new(open)))
 }
 
 /// The question which of the values of a facet is meant.
