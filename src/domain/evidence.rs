@@ -62,9 +62,21 @@ pub struct Passage {
     /// The document's title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// Read later, its document was deleted or may no longer be read: the text is left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
     /// What tells the document from its siblings.
     #[serde(skip)]
     pub facets: Facets,
+}
+
+impl Passage {
+    /// Without what it says: where it stands is all that is left.
+    pub fn remove(&mut self) {
+        self.removed = true;
+        self.text.clear();
+        (self.section, self.header) = (None, None);
+    }
 }
 
 /// How much the passages have to do with the question.
@@ -155,7 +167,7 @@ pub struct Guidance {
 }
 
 /// A part of a question, with what it is answered from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Part {
     /// The part, resolved against the conversation.
     pub question: String,

@@ -87,6 +87,15 @@ pub struct Part {
 }
 
 impl Question {
+    /// Most options of a question.
+    pub const MOST_OPTIONS: usize = 8;
+
+    /// Whether no further option would have had room: what is meant may be none of those that are offered.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.options.len() >= Self::MOST_OPTIONS
+    }
+
     /// The assistant message that asks: the prompt, and under a blank line one `- label` a line.
     #[must_use]
     pub fn text(&self) -> String {

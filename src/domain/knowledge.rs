@@ -455,12 +455,9 @@ pub trait DocumentStore: Send + Sync {
     /// The chunks of these ids that are current and inside `access`; the order is that of `ids`, what is gone or
     /// not allowed is left out.
     async fn hydrate(&self, access: &Access, ids: &[ChunkId]) -> Result<Vec<Placed>, StoreError>;
-    /// Of these documents those that were deleted, each with the live one that has its name in its collection now.
-    async fn successors(
-        &self,
-        access: &Access,
-        ids: &[DocumentId],
-    ) -> Result<Vec<(DocumentId, DocumentId)>, StoreError>;
+    /// Of these documents those that can be read, each with itself, or, where it was deleted, with the live one that has
+    /// its name in its collection now.
+    async fn present(&self, access: &Access, ids: &[DocumentId]) -> Result<Vec<(DocumentId, DocumentId)>, StoreError>;
     /// The children of `parent`, in order.
     async fn children(&self, access: &Access, parent: ChunkId) -> Result<Vec<Placed>, StoreError>;
     /// The pages that begin inside these chunks, in order; chunks of which none begins are left out.

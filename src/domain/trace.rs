@@ -138,3 +138,17 @@ pub struct RagTrace {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
+
+impl RagTrace {
+    /// All passages in it, those of its parts too.
+    pub fn passages_mut(&mut self) -> Vec<&mut Passage> {
+        let own = [
+            &mut self.retrieved_chunks,
+            &mut self.initial_retrieved_chunks,
+            &mut self.rewrite_retrieved_chunks,
+            &mut self.hitl_targeted_retrieved_chunks,
+        ];
+        let own = own.into_iter().flatten().flatten();
+        own.chain(self.sub_traces.iter_mut().flat_map(Self::passages_mut)).collect()
+    }
+}

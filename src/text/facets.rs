@@ -1,6 +1,6 @@
 //! What tells a document from its siblings, read from its title, its file name and its first lines by rules.
 
-use std::sync::LazyLock;
+use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
 
@@ -100,7 +100,7 @@ static EDITIONS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         pattern(
             r"(?i)\b(?:version|ver\.?|release|revision|rev\.?|edition|issue)[ .]?\s?(?:[vr]?\d+(?:\.\d+){0,3}[a-z]?|[A-H])\b|版本\s?[:：]?\s?[Vv]?\d+(?:\.\d+){0,3}",
         ),
-        pattern(r"\b(?:v\d{1,2}|V\d)(?:\.\d+){0,3}\b|\bV\d{1,2}(?:\.\d+){1,3}\b"),
+        pattern(r"\b[Vv]\d{1,2}(?:\.\d+){1,3}\b"),
         pattern(r"\b(?:FY ?)?(?:19|20)\d{2} ?(?:Q[1-4]|H[12])\b|\bQ[1-4] ?(?:19|20)\d{2}\b"),
         pattern(r"\b(?:FY ?)?(?:19|20)\d{2}(?:[-–/](?:19|20)?\d{2})?\b(?:\s?年度?)?"),
     ]
@@ -160,7 +160,7 @@ pub fn read(title: Option<&str>, filename: &str, declared: &[(String, String)], 
         kind: value_of(KIND_KEYS).into_iter().chain(names.iter().copied()).chain([heading]).find_map(kind),
         edition: names
             .iter()
-            .find_map(|name| edition(name))
+            .find_map(|name| edition(name).or_else(|| mark(name).map(|found| name[found].to_owned())))
             .or_else(|| lines.iter().find_map(|line| named(&EDITION_LINE, line))),
         effective_from: effective(&lines)
             .or_else(|| names.iter().find_map(|name| date(name)))
@@ -209,6 +209,20 @@ fn edition(name: &str) -> Option<String> {
         .flat_map(|pattern| pattern.find_iter(name))
         .find(|found| !dates.iter().any(|(start, end, _)| *start < found.end() && found.start() < *end))
         .map(|found| found.as_str().trim().trim_end_matches(['年', '度']).trim().to_owned())
+}
+
+/// A bare "v2" where it counts editions of the text: behind the word for its kind, or in brackets. Before that word it is
+/// part of a model's name: the "Falcon V2 User Manual" is no edition of the "Falcon V3 User Manual".
+fn mark(name: &str) -> Option<Range<usize>> {
+    static MARK: LazyLock<Regex> = LazyLock::new(|| pattern(r"[(（\[【]\s*[Vv]\d{1,2}\s*[)）\]】]|\b[Vv]\d{1,2}\b"));
+    static BRACKETS: &[char] = &['(', '（', '[', '【', ')', '）', ']', '】', ' '];
+    let kind = KIND.iter().filter_map(|(_, words)| words.find_iter(name).last()).map(|found| found.end()).max();
+    let found = MARK
+        .find_iter(name)
+        .find(|found| found.as_str().starts_with(BRACKETS) || kind.is_some_and(|kind| kind <= found.start()))?;
+    let lead = found.as_str().len() - found.as_str().trim_start_matches(BRACKETS).len();
+    let bare = found.as_str().trim_matches(BRACKETS).len();
+    Some(found.start() + lead..found.start() + lead + bare)
 }
 
 /// Dates with at least a month: where they stand, and in ISO form.
@@ -261,6 +275,9 @@ fn subject(name: &str) -> Option<String> {
     }
     for pattern in EDITIONS.iter() {
         kept = pattern.replace_all(&kept, " ").into_owned();
+    }
+    if let Some(mark) = mark(&kept) {
+        kept.replace_range(mark, " ");
     }
     // Only the head noun goes: in "Price Plan Policy" the plan is what the policy is about.
     let head = KIND.iter().filter_map(|(_, words)| words.find_iter(&kept).last().map(|found| found.range()));
@@ -330,6 +347,14 @@ mod tests {
             ("Northlight Travel Policy 2023", ["Northlight Travel", "2023", "", "", "policy"]),
             ("差旅报销制度（2023版）", ["差旅报销", "2023版", "", "", "policy"]),
             ("Widget Guide v2.1", ["Widget", "v2.1", "", "", "guide"]),
+            ("Falcon V2 User Manual", ["Falcon V2", "", "", "", "manual"]),
+            ("Falcon V2", ["Falcon V2", "", "", "", ""]),
+            ("猎鹰 V2 用户手册", ["猎鹰 V2", "", "", "", "manual"]),
+            ("Falcon V2 User Manual, version 3", ["Falcon V2", "version 3", "", "", "manual"]),
+            ("Falcon User Manual V2", ["Falcon", "V2", "", "", "manual"]),
+            ("Falcon User Manual (v3)", ["Falcon", "v3", "", "", "manual"]),
+            ("猎鹰用户手册 V2", ["猎鹰", "V2", "", "", "manual"]),
+            ("差旅报销制度（V2）", ["差旅报销", "V2", "", "", "policy"]),
             ("Volvo V60 Owner's Manual", ["Volvo V60", "", "", "", "manual"]),
             ("Price List - March 2024", ["", "", "2024-03", "", "price list"]),
             ("关于员工休假的规定", ["员工休假", "", "", "", "policy"]),

@@ -18,6 +18,7 @@ pub mod question;
 pub mod reply_words;
 pub mod search;
 pub mod sentences;
+pub mod synonyms;
 pub mod terms;
 pub mod vocabulary;
 mod wants;

@@ -9,3 +9,4 @@ mod measure;
 mod sample;
 mod scenes;
 mod told;
+mod which;

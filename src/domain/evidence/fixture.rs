@@ -29,6 +29,7 @@ pub(crate) fn passage(filename: &str, text: &str) -> Passage {
         header: None,
         level: 3,
         title: None,
+        removed: false,
         facets: Facets::default(),
     }
 }

@@ -141,12 +141,8 @@ impl DocumentStore for TapedDocuments {
         through("documents.hydrate", &(access, ids), self.0.hydrate(access, ids)).await
     }
 
-    async fn successors(
-        &self,
-        access: &Access,
-        ids: &[DocumentId],
-    ) -> Result<Vec<(DocumentId, DocumentId)>, StoreError> {
-        through("documents.successors", &(access, ids), self.0.successors(access, ids)).await
+    async fn present(&self, access: &Access, ids: &[DocumentId]) -> Result<Vec<(DocumentId, DocumentId)>, StoreError> {
+        through("documents.present", &(access, ids), self.0.present(access, ids)).await
     }
 
     async fn children(&self, access: &Access, parent: ChunkId) -> Result<Vec<Placed>, StoreError> {

@@ -147,7 +147,8 @@ fn title_words(title: &str) -> Vec<(String, String)> {
     words(&spaced).into_iter().map(|word| (word.text.to_owned(), fold(word.text))).collect()
 }
 
-fn is_year(key: &str) -> bool {
+/// "2025".
+pub(crate) fn is_year(key: &str) -> bool {
     key.len() == 4 && (key.starts_with("19") || key.starts_with("20")) && key.bytes().all(|byte| byte.is_ascii_digit())
 }
 

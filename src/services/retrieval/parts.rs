@@ -7,20 +7,13 @@ use crate::{
         error::TurnError,
         evidence::{Evidence, Finding, Guidance, Part, Passage, RetrievalStatus, Route},
         hitl::{self, Question as Asked},
-        id::DocumentId,
         index::Filter,
         trace::RagTrace,
     },
     text::{cut, parts::joined, question::Question},
 };
 
-use super::{
-    Ask, Found, Retrieval, begun,
-    grade::choices::{DOCUMENTS, MOST},
-    outcome::Outcome,
-    resolve::Resolved,
-    step::Work,
-};
+use super::{Ask, Found, Retrieval, begun, grade::choices::united, outcome::Outcome, resolve::Resolved, step::Work};
 
 /// Most characters of a part that the record of a question keeps.
 const LONGEST: usize = 200;
@@ -194,33 +187,6 @@ fn part_of(outcome: Outcome) -> hitl::Part {
         _ => Vec::new(),
     };
     hitl::Part { question: cut(&outcome.question, LONGEST).to_owned(), options }
-}
-
-/// Two parts ask: scope_select wins over clarify, prompts are joined, options united.
-fn united(mut known: Asked, next: Asked) -> Asked {
-    if next.route == Route::ScopeSelect {
-        known.route = Route::ScopeSelect;
-    }
-    if !known.prompt.contains(&next.prompt) {
-        known.prompt = format!("{} {}", known.prompt, next.prompt);
-    }
-    for option in next.options {
-        if let Some(same) = known.options.iter_mut().find(|same| same.id == option.id) {
-            same.evidence_count += option.evidence_count;
-            let further = option.filter.documents.iter().filter(|document| !same.filter.documents.contains(document));
-            let further: Vec<DocumentId> =
-                further.copied().take(DOCUMENTS.saturating_sub(same.filter.documents.len())).collect();
-            same.filter.documents.extend(further);
-        } else if known.options.len() < MOST {
-            known.options.push(option);
-        }
-    }
-    for slot in next.missing_slots {
-        if !known.missing_slots.contains(&slot) {
-            known.missing_slots.push(slot);
-        }
-    }
-    known
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use futures::future::join_all;
 use crate::{
     domain::{
         error::TurnError,
-        evidence::{Evidence, Finding, Relevance},
+        evidence::{self, Evidence, Finding, Relevance},
         hitl::{Answer, Facet, OptionFilter, Part, Record},
         id::DocumentId,
         index::Filter,
@@ -22,7 +22,7 @@ use crate::{
 
 use super::{
     Ask, Found, Retrieval,
-    grade::choices::{MOST, fingerprint, option_id, plainer},
+    grade::choices::{fingerprint, option_id, plainer},
     outcome::Outcome,
     parts::join,
     resolve::Resolved,
@@ -43,7 +43,7 @@ impl Retrieval {
         ask: &Ask<'_>,
         asked: &[String],
     ) -> Result<Found, TurnError> {
-        let answers = self.found_again(&record.answers, ask.access).await?;
+        let (answers, gone) = self.found_again(&record.answers, ask.access).await?;
         let last = answers.last();
         let may_ask = ask.may_ask && round < self.config.max_rounds && !ruled_all_out(&answers);
         // "hmm" is no part of the question.
@@ -64,13 +64,16 @@ impl Retrieval {
             ..RagTrace::default()
         };
         let on = Resumption { record, answers: &answers, ask: &ask, lang, asked };
-        let outcome = if is_exhausted(record) {
+        let mut outcome = if is_exhausted(record) {
             Outcome { reason: "nothing that the documents tell apart is meant".into(), ..Outcome::nothing() }
         } else if record.question.parts.len() > 1 {
             self.resume_parts(&on, &mut trace).await?
         } else {
             self.resume_one(&on, original, &answers, false, &mut trace).await?
         };
+        if !gone.is_empty() {
+            say_what_is_gone(&mut outcome.finding, &gone, lang);
+        }
         trace.hitl_targeted_retrieved_chunks = Some(outcome.retrieved.clone());
         Ok(outcome.into_found(trace))
     }
@@ -188,21 +191,58 @@ fn about(part: &Part, parts: &[Part], answers: &[Answer]) -> Vec<Answer> {
 }
 
 impl Retrieval {
-    /// The answers, with the documents that were uploaded anew in place of those that were deleted since.
-    async fn found_again(&self, answers: &[Answer], access: &Access) -> Result<Vec<Answer>, TurnError> {
-        let mut answers = answers.to_vec();
+    /// The answers, with the documents that were uploaded anew in place of those that were deleted since; and, of several
+    /// things that were chosen, those that can no longer be read, by name: the others are what is asked about now.
+    async fn found_again(&self, answers: &[Answer], access: &Access) -> Result<(Vec<Answer>, Vec<String>), TurnError> {
+        let (mut answers, mut gone) = (answers.to_vec(), Vec::new());
         let mut chosen: Vec<DocumentId> = documents(&mut answers).map(|document| *document).collect();
         chosen.sort_unstable();
         chosen.dedup();
         if !chosen.is_empty() {
             let present: BTreeMap<DocumentId, DocumentId> =
-                self.documents.successors(access, &chosen).await?.into_iter().collect();
+                self.documents.present(access, &chosen).await?.into_iter().collect();
+            for answer in &mut answers {
+                gone.extend(without_gone(answer, &present));
+            }
             for document in documents(&mut answers) {
                 *document = present.get(document).copied().unwrap_or(*document);
             }
         }
-        Ok(answers)
+        Ok((answers, gone))
     }
+}
+
+/// Leaves those choices out of an answer of which no document is `present`, if another is left; gives their names.
+fn without_gone(answer: &mut Answer, present: &BTreeMap<DocumentId, DocumentId>) -> Vec<String> {
+    let is_left = |filter: &OptionFilter| {
+        filter.documents.is_empty() || filter.documents.iter().any(|document| present.contains_key(document))
+    };
+    let (left, gone): (Vec<OptionFilter>, Vec<OptionFilter>) = answer.filters.iter().cloned().partition(is_left);
+    if left.is_empty() || gone.is_empty() {
+        return Vec::new();
+    }
+    answer.words = left.iter().map(|filter| filter.value.as_str()).collect::<Vec<_>>().join(" ");
+    answer.filters = left;
+    gone.into_iter().map(|filter| filter.value).collect()
+}
+
+/// An answer from what is left says first what is gone; one of several parts says it as a part.
+fn say_what_is_gone(finding: &mut Finding, gone: &[String], lang: Lang) {
+    let Finding::Answer(evidence) = finding else { return };
+    let guidance = &mut evidence.guidance;
+    if !guidance.parts.is_empty() {
+        let unread = |name: &String| evidence::Part { question: name.clone(), ..evidence::Part::default() };
+        guidance.parts.extend(gone.iter().map(unread));
+        return;
+    }
+    let (said, comma) = match lang {
+        Lang::Zh => (format!("{}的文档已无法查阅", gone.join("、")), "，"),
+        _ => (format!("the documents on {} can no longer be read", gone.join(", ")), ", "),
+    };
+    guidance.assumption = Some(match guidance.assumption.take() {
+        Some(assumption) => format!("{said}{comma}{assumption}"),
+        None => said,
+    });
 }
 
 /// All documents that answers chose or ruled out.
@@ -270,7 +310,7 @@ fn ruled_all_out(answers: &[Answer]) -> bool {
 /// would be an answer to no question. A full list may have left something out.
 fn is_exhausted(record: &Record) -> bool {
     let says_no_more = record.answers.last().is_some_and(|answer| answer.none && answer.words.trim().is_empty());
-    says_no_more && record.question.options.len() < MOST
+    says_no_more && !record.question.is_full()
 }
 
 fn chose_something(answers: &[Answer]) -> bool {

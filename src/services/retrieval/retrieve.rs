@@ -176,6 +176,7 @@ fn passage(placed: Placed, rank: usize, hit: &Scored) -> Passage {
         header: chunk.header,
         level: chunk.level.into(),
         title: placed.title,
+        removed: false,
         facets: placed.facets,
     }
 }

@@ -23,7 +23,8 @@ use crate::{
 use super::{
     Ask, Retrieval,
     grade::{
-        builtin::{self, Case, Judged, OpenQuestion},
+        builtin::{self, Judged},
+        case::{Case, OpenQuestion},
         choices::{Slot, fingerprint, plainer, question as make_question},
         given::Given,
         kin::kin,

@@ -3,7 +3,10 @@
 use askback::domain::{
     chat::{ChatStore, HitlReply, MessageStatus},
     error::ModelError,
-    hitl::HitlStatus::{self, Answered, Open, Superseded, Taken},
+    hitl::{
+        HitlStatus::{self, Answered, Open, Superseded, Taken},
+        HitlView,
+    },
     knowledge::{DocumentStore, Readers},
     run::{RunKind, RunStatus},
 };
@@ -31,6 +34,7 @@ on_both_engines! {
     a_part_with_evidence_needs_no_question,
     what_may_not_be_read_any_more_is_not_told,
     what_was_deleted_is_not_found,
+    of_several_choices_those_that_are_left_are_answered,
     what_was_replaced_is_read_anew,
     what_was_deleted_and_uploaded_anew_is_found,
     a_stopped_answer_can_be_given_again,
@@ -196,6 +200,39 @@ async fn what_was_deleted_is_not_found(test: &mut TestStore) {
     harness.store.delete_document(gone.id, test.now()).await.unwrap();
     let answered = harness.reply("", option(&asked, 2)).await.unwrap().finish().await.unwrap();
     assert_eq!((answered.status, answered.response.as_str()), (RunStatus::Completed, GONE));
+}
+
+async fn of_several_choices_those_that_are_left_are_answered(test: &mut TestStore) {
+    let harness = in_two_collections(test).await;
+    let both = |asked: &HitlView| {
+        let option_ids = asked.option_list.iter().map(|option| option.id.clone()).collect();
+        HitlReply { option_ids, ..by_id(asked.id) }
+    };
+    let withdrawn = ask_back(&harness).await;
+    harness.move_to("s2");
+    let deleted = ask_back(&harness).await;
+    let nobody = Readers::Listed { users: Vec::new(), groups: Vec::new() };
+    harness.store.set_readers("more", test.id(), &nobody, test.now()).await.unwrap();
+    for (session, asked, language, said) in [
+        ("s1", withdrawn, "", "Assumption: the documents on Borealis Z9 can no longer be read"),
+        ("s2", deleted, "两个都要", "Assumption: Borealis Z9的文档已无法查阅"),
+    ] {
+        if session == "s2" {
+            harness.store.set_readers("more", test.id(), &Readers::Everyone, test.now()).await.unwrap();
+            let gone = harness.store.documents_named("borealis-z9.md", None).await.unwrap().remove(0);
+            harness.store.delete_document(gone.id, test.now()).await.unwrap();
+        }
+        harness.move_to(session);
+        let answered = if language.is_empty() {
+            harness.reply("", both(&asked)).await.unwrap().finish().await.unwrap()
+        } else {
+            harness.ask(language).await
+        };
+        assert_eq!((answered.status, answered.hitl), (RunStatus::Completed, None), "{session}");
+        assert_eq!(answered.citations[0].filename, "aurora-x1.md", "{session}: {}", answered.response);
+        let request = format!("{:?}", harness.model.seen().pop().unwrap().messages);
+        assert!(request.contains(said), "{session}: {request}");
+    }
 }
 
 async fn what_was_replaced_is_read_anew(test: &mut TestStore) {

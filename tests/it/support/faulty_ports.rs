@@ -136,12 +136,8 @@ impl DocumentStore for FaultyDocuments {
         self.inner.hydrate(access, ids).await
     }
 
-    async fn successors(
-        &self,
-        access: &Access,
-        ids: &[DocumentId],
-    ) -> Result<Vec<(DocumentId, DocumentId)>, StoreError> {
-        self.inner.successors(access, ids).await
+    async fn present(&self, access: &Access, ids: &[DocumentId]) -> Result<Vec<(DocumentId, DocumentId)>, StoreError> {
+        self.inner.present(access, ids).await
     }
 
     async fn children(&self, access: &Access, parent: ChunkId) -> Result<Vec<Placed>, StoreError> {

@@ -185,6 +185,7 @@ pub fn passage(n: u32, text: &str) -> Passage {
         header: None,
         level: 3,
         title: None,
+        removed: false,
         facets: Facets::default(),
     }
 }

@@ -158,7 +158,12 @@ impl Shelf {
     pub async fn question_after(&self, turns: &[&str], text: &str) -> Found {
         let background =
             Background { user_turns: turns.iter().map(|turn| (*turn).into()).collect(), ..Background::default() };
-        self.retrieval.search(&self.ask(text, &background)).await.unwrap()
+        self.question_with(&background, text).await
+    }
+
+    /// Asks against this background.
+    pub async fn question_with(&self, background: &Background, text: &str) -> Found {
+        self.retrieval.search(&self.ask(text, background)).await.unwrap()
     }
 
     pub async fn measure(
@@ -185,6 +190,23 @@ impl Shelf {
             words: words.clone(),
             none: false,
         };
+        self.resume(asked, answer).await
+    }
+
+    /// Answers a question in words that choose none of its options.
+    pub async fn reply(&self, asked: &askback::domain::hitl::Question, words: &str) -> Found {
+        let answer = Answer {
+            text: words.into(),
+            filters: Vec::new(),
+            except_documents: Vec::new(),
+            words: words.into(),
+            none: false,
+        };
+        self.resume(asked, answer).await
+    }
+
+    async fn resume(&self, asked: &askback::domain::hitl::Question, answer: Answer) -> Found {
+        let text = answer.text.clone();
         let record = Record {
             v: Record::VERSION,
             question: asked.clone(),
@@ -196,7 +218,7 @@ impl Shelf {
         };
         let background = Background::default();
         let asked = [askback::services::retrieval::fingerprint(asked)];
-        self.retrieval.resume(&record, 1, &self.ask(&words, &background), &asked).await.unwrap()
+        self.retrieval.resume(&record, 1, &self.ask(&text, &background), &asked).await.unwrap()
     }
 
     pub async fn close(self) {

@@ -7,6 +7,7 @@ use regex::Regex;
 use crate::{
     domain::evidence::ParsedPassage,
     text::{
+        quantities::quantities,
         sentences::{is_row, sentences},
         words::is_han,
     },
@@ -217,7 +218,13 @@ fn plain_heading<'l>(lines: &[&'l str], at: usize) -> Option<&'l str> {
     let longest = if line.chars().any(is_han) { LONGEST_HEADING / 3 } else { LONGEST_HEADING };
     let is_short = line.chars().count() <= longest;
     let is_sentence = line.ends_with(|c: char| ".!:;,。！：；，…".contains(c));
-    (is_alone && is_short && !is_sentence && !is_row(line) && item_kind(line).is_none()).then_some(line)
+    (is_alone && is_short && !is_sentence && !says_value(line) && !is_row(line) && item_kind(line).is_none())
+        .then_some(line)
+}
+
+/// "Annual leave: 28 days" says something by itself.
+fn says_value(line: &str) -> bool {
+    line.split_once([':', '：']).is_some_and(|(label, value)| !label.trim().is_empty() && !quantities(value).is_empty())
 }
 
 fn item_kind(line: &str) -> Option<Kind> {

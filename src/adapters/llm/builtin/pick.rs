@@ -18,6 +18,7 @@ use crate::{
         fold,
         quantities::{Quantity, bounds, quantities},
         question::{Question, Wants},
+        synonyms,
         words::is_han,
     },
 };
@@ -120,7 +121,10 @@ impl Material {
             }
             Err(error) => tracing::warn!(%error, "sentences are compared by words alone"),
         }
-        self.held = self.texts.held(&kin(embedder, self.texts.asked_words(), self.texts.surfaces()).await);
+        let (asked, there) = (self.texts.asked_words(), self.texts.surfaces());
+        let mut near = kin(embedder, asked.clone(), there.clone()).await;
+        synonyms::add(&mut near, &asked, there.iter());
+        self.held = self.texts.held(&near);
     }
 
     /// Pieces of the passages that `allowed` lets through, best first, with their scores.

@@ -1,6 +1,6 @@
 //! Messages, of a branch or of all, whole: with trace, citations, question, reasoning and tool calls.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use sqlx::{FromRow, types::Json};
 
@@ -14,6 +14,7 @@ use crate::domain::{
         Timings,
     },
     error::StoreError,
+    evidence::Passage,
     id::{DocumentId, MessageId, RunId, SessionId, UserId},
     model::Usage,
     time::Millis,
@@ -131,6 +132,33 @@ struct FeedbackRow {
 const FEEDBACK: Texts = texts!("
 select message_id, rating, comment from feedback where message_id in (" [1] ")");
 
+// A session is read by its owner.
+const READABLE: Texts = texts!("
+select d.id from documents d
+join collections c on c.id = d.collection_id
+join sessions s on s.id = $2
+where d.id in (" [1] ") and d.deleted_at is null
+  and (c.visibility = 'everyone' or exists (
+    select 1 from collection_readers r where r.collection_id = c.id and (
+      (r.kind = 'user' and r.principal_id = s.owner_id)
+      or (r.kind = 'group' and r.principal_id in (select g.group_id from group_members g where g.user_id = s.owner_id)))))");
+
+/// Leaves out the texts of passages that the owner of the session may no longer read.
+async fn leave_out_unreadable(tx: &mut Tx, session: SessionId, messages: &mut [Message]) -> Result<(), StoreError> {
+    let mut passages: Vec<&mut Passage> =
+        messages.iter_mut().filter_map(|message| message.trace.as_mut()).flat_map(RagTrace::passages_mut).collect();
+    let documents: BTreeSet<DocumentId> = passages.iter().map(|passage| passage.document_id).collect();
+    if documents.is_empty() {
+        return Ok(());
+    }
+    let rows = Sql::of(READABLE).json(&documents).bind(session).all::<(DocumentId,)>(tx).await?;
+    let readable: BTreeSet<DocumentId> = rows.into_iter().map(|(id,)| id).collect();
+    for passage in passages.iter_mut().filter(|passage| !readable.contains(&passage.document_id)) {
+        passage.remove();
+    }
+    Ok(())
+}
+
 /// These messages of a session, whole, by their order. Of siblings none may be left out between two.
 pub(super) async fn whole(
     tx: &mut Tx,
@@ -141,6 +169,7 @@ pub(super) async fn whole(
     let on_them = |texts| Sql::of(texts).json(ids);
     let rows = on_them(MESSAGES).bind(session).all::<MessageRow>(tx).await?;
     let mut messages: Vec<Message> = rows.into_iter().map(MessageRow::bare).collect();
+    leave_out_unreadable(tx, session, &mut messages).await?;
     let place: HashMap<MessageId, usize> =
         messages.iter().enumerate().map(|(place, message)| (message.id, place)).collect();
     for PartRow { message_id, body: Json(part) } in on_them(PARTS).all(tx).await? {

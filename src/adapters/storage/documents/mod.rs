@@ -170,12 +170,8 @@ impl DocumentStore for Storage {
         passages::hydrate(&mut self.glance().await?, access, ids).await
     }
 
-    async fn successors(
-        &self,
-        access: &Access,
-        ids: &[DocumentId],
-    ) -> Result<Vec<(DocumentId, DocumentId)>, StoreError> {
-        passages::successors(&mut self.read().await?, access, ids).await
+    async fn present(&self, access: &Access, ids: &[DocumentId]) -> Result<Vec<(DocumentId, DocumentId)>, StoreError> {
+        passages::present(&mut self.read().await?, access, ids).await
     }
 
     async fn children(&self, access: &Access, parent: ChunkId) -> Result<Vec<Placed>, StoreError> {

@@ -88,18 +88,18 @@ pub(super) async fn hydrate(tx: &mut Tx, access: &Access, ids: &[ChunkId]) -> Re
     ids.iter().filter_map(|id| found.remove(id)).map(PlacedRow::placed).collect()
 }
 
-const SUCCESSORS: Texts = texts!("
-select gone.id, d.id from documents gone
-join documents d on d.collection_id = gone.collection_id and d.filename = gone.filename and d.deleted_at is null
-where gone.id in (" [1] ") and gone.deleted_at is not null
-  and d.collection_id in (" [2] ") order by gone.id");
+const PRESENT: Texts = texts!("
+select asked.id, d.id from documents asked
+join documents d on d.collection_id = asked.collection_id and d.filename = asked.filename and d.deleted_at is null
+where asked.id in (" [1] ") and (asked.deleted_at is not null or d.id = asked.id)
+  and d.collection_id in (" [2] ") order by asked.id");
 
-pub(super) async fn successors(
+pub(super) async fn present(
     tx: &mut Tx,
     access: &Access,
     ids: &[DocumentId],
 ) -> Result<Vec<(DocumentId, DocumentId)>, StoreError> {
-    Sql::of(SUCCESSORS).json(ids).json(&access.collections).all(tx).await
+    Sql::of(PRESENT).json(ids).json(&access.collections).all(tx).await
 }
 
 #[derive(FromRow)]

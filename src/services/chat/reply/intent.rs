@@ -337,7 +337,9 @@ pub(super) fn slot(said: &Said, original: &str, question: &Question) -> Option<&
     {
         return Some("an amount for the slot");
     }
-    if VERBS.stand_in(tokens) {
+    // "It's the Willow" says no more than "the Willow".
+    let bare = strips(tokens).last().filter(|_| question.is_full()).unwrap_or(tokens);
+    if VERBS.stand_in(bare) {
         return None;
     }
     let is_named = original.split_whitespace().any(|word| {
@@ -348,7 +350,9 @@ pub(super) fn slot(said: &Said, original: &str, question: &Question) -> Option<&
         return Some("a name for the slot");
     }
     let terms = content(&said.folded).len();
-    let is_loose = question.options.is_empty() && !dates && (1..=LOOSE_SLOT_TERMS).contains(&terms);
+    // A full list may have left out what is meant.
+    let is_short_of_some = question.options.is_empty() || question.is_full();
+    let is_loose = is_short_of_some && !dates && (1..=LOOSE_SLOT_TERMS).contains(&terms);
     (is_loose && (!places || is_capitalised(original))).then_some("a short completion")
 }
 

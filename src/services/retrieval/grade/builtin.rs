@@ -4,20 +4,15 @@
 //! answers, rows of one table that the question does not tell apart, a period that was not said. Everything else is
 //! answered, at most with an assumption, or refused.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     domain::{
         evidence::{Ambiguity, Answerability, Guidance, Passage, Relevance},
-        hitl::{Facet, Question as Asked},
+        hitl::Facet,
         id::DocumentId,
-        index::TermStats,
     },
     text::{
-        lang::Lang,
         question::{Breadth, Question},
         words::words,
     },
@@ -25,14 +20,12 @@ use crate::{
 
 use super::{
     super::facets::{self, OF_DOCUMENTS, Value},
-    answers::Said,
     candidates::{candidates, lift_native},
-    clauses::open_clause,
-    given::Given,
+    case::{Case, OpenQuestion},
+    inside::open_inside,
     lacks::lacks,
-    lexicon::{Kin, Weighted, weigh},
-    reading::Reading,
-    rows::open_table,
+    lexicon::{Weighted, weigh},
+    namesake::only_names,
     sections::open_sections,
     separate::{names_several, open_documents},
     siblings::{self, edition_in_force, older_edition, ruled_out_by_name},
@@ -40,44 +33,6 @@ use super::{
     unnamed::open_unnamed,
     weights,
 };
-
-/// A question before its evidence.
-pub(crate) struct Case {
-    /// The question as it is searched for, resolved against the conversation.
-    pub asked: String,
-    /// The same, read.
-    pub question: Question,
-    /// The language that people are answered in.
-    pub lang: Lang,
-    /// Leaves: the best few of each of the best documents.
-    pub pool: Arc<[Passage]>,
-    /// The leaves, read.
-    pub readings: Vec<Reading>,
-    /// The index's term statistics.
-    pub stats: Arc<TermStats>,
-    /// Words of the passages that are near in meaning to words of the question.
-    pub kin: Kin,
-    /// What has been said.
-    pub given: Given,
-    /// Facets that an earlier answer fixed.
-    pub fixed: Vec<Facet>,
-    /// Today, `YYYY-MM-DD`.
-    pub today: String,
-    /// Cost of asking over cost of a wrong silent choice: ask when the best answer's share is below one minus it.
-    pub cost_ratio: f32,
-    /// One side of the search failed.
-    pub degraded: bool,
-    /// Rewrites already spent.
-    pub rewrites: u32,
-}
-
-impl Case {
-    /// What the best window of a leaf says.
-    pub(crate) fn said(&self, support: &Support) -> Said {
-        let text = self.pool[support.leaf].text.get(support.window.clone()).unwrap_or_default();
-        Said::read(support, &self.readings[support.leaf], text, self.question.wants)
-    }
-}
 
 /// A judgement of the built-in grader.
 #[derive(Debug, Clone)]
@@ -104,19 +59,6 @@ pub(crate) struct Judged {
     pub supports: Vec<Support>,
 }
 
-/// What the evidence leaves open.
-#[derive(Debug, Clone)]
-pub(crate) struct OpenQuestion {
-    /// Complete with options.
-    pub question: Asked,
-    /// The best-supported reading, in words.
-    pub assumption: Option<String>,
-    /// Documents that this reading rules out.
-    pub rules_out: BTreeSet<DocumentId>,
-    /// Share of the best answer among all, 0 … 1.
-    pub best_share: f32,
-}
-
 /// Judges a case.
 pub(crate) fn judge(case: &Case) -> Judged {
     let all: Vec<&Passage> = case.pool.iter().collect();
@@ -137,6 +79,10 @@ pub(crate) fn judge(case: &Case) -> Judged {
         .map(|(leaf, (passage, reading))| support(&frame, leaf, passage, reading))
         .collect();
 
+    let elsewhere = only_names(case, &weighted, &supports);
+    for support in supports.iter_mut().filter(|support| elsewhere.contains(&support.leaf)) {
+        support.score *= weights::ANOTHER_THING;
+    }
     lift_native(&mut supports);
     let mut dropped = ruled_out_by_name(case, &known);
     let mut judged = judgement(case, &supports, &dropped);
@@ -169,8 +115,7 @@ pub(crate) fn judge(case: &Case) -> Judged {
     let open = if judged.relevance == Relevance::None || candidates.is_empty() {
         None
     } else {
-        open_table(case, &weighted, &candidates)
-            .or_else(|| open_clause(case, &candidates))
+        open_inside(case, &known, &weighted, &candidates, &supports, &mut judged)
             .or_else(|| open_documents(case, &known, &candidates, &supports, &mut judged))
             .or_else(|| open_sections(case, &supports, &candidates, &mut judged))
             .or_else(|| open_unnamed(case, &supports))
@@ -276,13 +221,15 @@ fn holds_half(support: &Support) -> bool {
     support.features.focus >= 0.5 && support.features.missing == 0.0 && !support.crosses
 }
 
-/// What is open, how ambiguous that is, and why.
-pub(crate) type Open = (Ambiguity, OpenQuestion, String);
-
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture::passage, *};
-    use crate::domain::{evidence::Route, tool::Background};
+    use std::sync::Arc;
+
+    use super::{
+        super::{fixture::passage, given::Given, lexicon::Kin, reading::Reading},
+        *,
+    };
+    use crate::domain::{evidence::Route, index::TermStats, tool::Background};
 
     /// What a test says about a question.
     struct World<'a> {

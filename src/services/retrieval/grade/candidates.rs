@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::id::DocumentId;
 
-use super::{builtin::Case, support::Support, weights};
+use super::{case::Case, support::Support, weights};
 
 /// Scores across languages are read off other features than those within one. A leaf in the question's own language that
 /// is clearly nearer in meaning than the best one in another, or as near and holds more of the question, is as good.

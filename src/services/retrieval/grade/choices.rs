@@ -21,7 +21,7 @@ use super::super::facets::value_key;
 /// Options of which the least has this share of the heaviest one's support are near equals.
 const NEAR_EQUAL: f32 = 0.6;
 /// Most options of a question.
-pub(crate) const MOST: usize = 8;
+pub(crate) const MOST: usize = Question::MOST_OPTIONS;
 /// Most documents that an option stands for.
 pub(crate) const DOCUMENTS: usize = 64;
 /// Most characters of a label.
@@ -70,12 +70,12 @@ pub(crate) fn option_id(facet: Facet, value: &str) -> String {
 pub(crate) fn options(facet: Facet, mut candidates: Vec<Candidate>) -> Vec<Choice> {
     candidates.retain(|candidate| candidate.leaves > 0 && !candidate.label.trim().is_empty());
     candidates.sort_by(|a, b| b.mass.total_cmp(&a.mass).then_with(|| a.label.cmp(&b.label)));
+    candidates.truncate(MOST);
     // Near equals stand in the order of their labels: how a question is capitalised moves no option.
     let (most, least) = (candidates.first().map_or(0.0, |c| c.mass), candidates.last().map_or(0.0, |c| c.mass));
     if !matches!(facet, Facet::Kind | Facet::Period | Facet::Section) && least >= NEAR_EQUAL * most {
         candidates.sort_by_key(|candidate| value_key(&candidate.label));
     }
-    candidates.truncate(MOST);
     let mut options: Vec<Choice> = Vec::new();
     for candidate in candidates {
         let mut label = short(&candidate.label);
@@ -138,6 +138,42 @@ pub(crate) fn question(
         rewrite_count: rewrites,
         parts: Vec::new(),
     }
+}
+
+/// Says that the list is not all that there is: the name of another one is an answer too.
+pub(crate) fn say_that_there_are_more(question: &mut Question, lang: Lang) {
+    let lead = match lang {
+        Lang::Zh => "以下只是其中一部分，也可以直接回复其他名称。",
+        _ => "There are more than these; the name of another one will do too. ",
+    };
+    question.prompt.insert_str(0, lead);
+}
+
+/// Two questions as one: scope_select wins over clarify, prompts are joined, options united.
+pub(crate) fn united(mut known: Question, next: Question) -> Question {
+    if next.route == Route::ScopeSelect {
+        known.route = Route::ScopeSelect;
+    }
+    if !known.prompt.contains(&next.prompt) {
+        known.prompt = format!("{} {}", known.prompt, next.prompt);
+    }
+    for option in next.options {
+        if let Some(same) = known.options.iter_mut().find(|same| same.id == option.id) {
+            same.evidence_count += option.evidence_count;
+            let further = option.filter.documents.iter().filter(|document| !same.filter.documents.contains(document));
+            let further: Vec<DocumentId> =
+                further.copied().take(DOCUMENTS.saturating_sub(same.filter.documents.len())).collect();
+            same.filter.documents.extend(further);
+        } else if known.options.len() < MOST {
+            known.options.push(option);
+        }
+    }
+    for slot in next.missing_slots {
+        if !known.missing_slots.contains(&slot) {
+            known.missing_slots.push(slot);
+        }
+    }
+    known
 }
 
 /// The question in other words for whoever replied with nothing that could be meant: how many options there are and how

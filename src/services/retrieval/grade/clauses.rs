@@ -17,7 +17,7 @@ use crate::{
 
 use super::{
     super::facets::Mention,
-    builtin::{Case, Open, OpenQuestion},
+    case::{Case, Open, OpenQuestion},
     choices::{self, Candidate, Slot},
     support::Support,
 };

@@ -8,7 +8,7 @@ use std::{
 
 use crate::text::{negation::is_negated, vocabulary::Vocabulary};
 
-use super::{builtin::Case, support::Support};
+use super::{case::Case, support::Support};
 
 /// How much less of the question a document may hold that contradicts another.
 const LACKS: f32 = 0.12;

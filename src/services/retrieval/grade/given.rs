@@ -8,7 +8,7 @@ use crate::{
 use super::super::facets::Mention;
 
 /// How many of the user's turns before the question still fix what is meant.
-const TURNS: usize = 2;
+const TURNS: usize = 3;
 
 /// Words that point at a time.
 const POINTING: [&str; 14] = [
@@ -67,9 +67,13 @@ impl Given {
         }
         let (mut before, mut told) = (Vec::new(), Vec::new());
         for (back, turn) in background.user_turns.iter().rev().take(TURNS).enumerate() {
-            before.push(Mention::read(turn));
             // The answer before a turn is one further back than the answer to it.
-            let replied_to = background.answers.iter().rev().nth(back + 1);
+            let mut answers = background.answers.iter().rev().skip(back);
+            let (answer, replied_to) = (answers.next(), answers.next());
+            // "The second one" chose what the answer to it is about.
+            let chose = replied_to.is_some_and(|question| asks_back(question));
+            let chosen = answer.filter(|answer| chose && !asks_back(answer)).map_or("", String::as_str);
+            before.push(Mention::read(&format!("{turn}\n{chosen}")));
             if !asks(turn) && !replied_to.is_some_and(|answer| asks(answer)) {
                 told.push(Mention::read(turn));
             }
@@ -93,6 +97,11 @@ impl Given {
         }
         self.question.iter().chain(&self.told).cloned().collect()
     }
+}
+
+/// Whether an answer is a question of askback's: they go on with their options.
+fn asks_back(answer: &str) -> bool {
+    answer.trim().lines().next().is_some_and(|first| first.trim_end().ends_with(['?', '？']))
 }
 
 /// Whether `text` asks something, in its first line: askback's own questions go on with their options.

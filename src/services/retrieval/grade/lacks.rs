@@ -3,7 +3,7 @@
 use crate::text::{generic::weight, question::Content};
 
 use super::{
-    builtin::Case,
+    case::Case,
     support::{Support, near},
 };
 

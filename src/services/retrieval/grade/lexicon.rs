@@ -27,13 +27,24 @@ pub(crate) struct Weighted {
 const BORROWED: f32 = 0.5;
 const ALL_BORROWED: f32 = 0.6;
 
+/// How many further leaves are taken to stand beside those of a collection, with each word in one of them: a collection of
+/// a few leaves tells little of how rare a word is, and what it lacks would outweigh all that it holds.
+const PRIOR: f32 = 20.0;
+
+/// The idf of a term, as in [`TermStats::idf`], beside the prior.
+fn rarity(stats: &TermStats, term: &str) -> f32 {
+    #[expect(clippy::cast_precision_loss, reason = "leaves are counted in millions")]
+    let (df, n) = (stats.df(term_id(term)) as f32 + 1.0, stats.points as f32 + PRIOR);
+    (1.0 + ((n - df).max(0.0) + 0.5) / (df + 0.5)).ln()
+}
+
 /// Gives each content word its weight.
 pub(crate) fn weigh(question: &Question, stats: &TermStats) -> Vec<Weighted> {
     let mut weighted: Vec<Weighted> = question
         .content
         .iter()
         .map(|word| Weighted {
-            weight: stats.idf(term_id(&word.term)).clamp(0.5, 8.0) * share_of(word),
+            weight: rarity(stats, &word.term).clamp(0.5, 8.0) * share_of(word),
             word: word.clone(),
             is_facet: false,
         })

@@ -3,15 +3,18 @@
 pub(crate) mod answers;
 pub(crate) mod builtin;
 pub(crate) mod candidates;
+pub(crate) mod case;
 pub(crate) mod choices;
 pub(crate) mod clauses;
 mod contradictions;
 pub(crate) mod given;
+pub(crate) mod inside;
 pub(crate) mod judges;
 pub(crate) mod kin;
 mod lacks;
 pub(crate) mod lexicon;
 pub(crate) mod model;
+mod namesake;
 pub(crate) mod reading;
 pub(crate) mod rows;
 mod sections;

@@ -23,7 +23,8 @@ use super::{
         facets::value_key,
         structured::{Unusable, structured},
     },
-    builtin::{Judged, OpenQuestion},
+    builtin::Judged,
+    case::OpenQuestion,
     choices::MOST,
 };
 

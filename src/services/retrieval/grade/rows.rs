@@ -16,7 +16,7 @@ use crate::{
 
 use super::{
     super::facets::{self, Value, document_label, value_key},
-    builtin::{Case, Open, OpenQuestion},
+    case::{Case, Open, OpenQuestion},
     choices::{self, Candidate, Slot},
     lexicon::Weighted,
     support::Support,
@@ -47,7 +47,7 @@ pub(crate) fn open_table(case: &Case, weighted: &[Weighted], candidates: &[&Supp
     let tables: Vec<(tables::Table, f32)> = tables::tables(&leaves)
         .into_iter()
         .map(|table| {
-            let cover = table.cover(weighted, &title);
+            let cover = table.cover(weighted, &case.kin, &title);
             (table, cover)
         })
         .collect();
@@ -65,7 +65,10 @@ pub(crate) fn open_table(case: &Case, weighted: &[Weighted], candidates: &[&Supp
             table.heading,
             top.page_number.as_deref().unwrap_or_default()
         ));
-        let Some(open) = tables::open(&table, &case.question, weighted, &case.given, &above, enough) else { continue };
+        let Some(open) = tables::open(&table, &case.question, (weighted, &case.kin), &case.given, &above, enough)
+        else {
+            continue;
+        };
         let facet = if open.is_period { Facet::Period } else { Facet::Kind };
         // A row that was chosen may leave another column open: what was said of a column is looked up in the table.
         if facet == Facet::Period && case.fixed.contains(&facet) {

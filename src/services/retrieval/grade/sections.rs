@@ -16,7 +16,8 @@ use crate::{
 use super::{
     super::facets::{Mention, Value, value_key},
     answers::{Said, groups},
-    builtin::{Case, Judged, Open, OpenQuestion},
+    builtin::Judged,
+    case::{Case, Open, OpenQuestion},
     choices::{self, Candidate, Slot},
     separate::assuming,
     support::Support,
@@ -78,7 +79,7 @@ pub(crate) fn open_sections(
         support.score >= weights::CANDIDATE && support.features.focus + LACKS >= best.features.focus
     });
     values.retain(|value| sections.iter().any(|(heading, _)| *heading == value.label));
-    if !(2..=choices::MOST).contains(&sections.len()) {
+    if sections.len() < 2 {
         return None;
     }
     let said: Vec<Said> = sections.iter().map(|(_, support)| case.said(support)).collect();
@@ -106,7 +107,10 @@ pub(crate) fn open_sections(
     let options = choices::options(Facet::Section, listed);
     let heaviest = sections.iter().find(|(_, support)| support.leaf == best.leaf).map(|(heading, _)| *heading)?;
     let slot = Slot { facet: Facet::Section, is_product: false, name: None };
-    let asked = choices::question(case.lang, Route::ScopeSelect, &slot, options, &case.asked, case.rewrites);
+    let mut asked = choices::question(case.lang, Route::ScopeSelect, &slot, options, &case.asked, case.rewrites);
+    if sections.len() > asked.options.len() {
+        choices::say_that_there_are_more(&mut asked, case.lang);
+    }
     let open = OpenQuestion {
         question: asked,
         assumption: Some(assuming(case.lang, heaviest)),

@@ -19,7 +19,8 @@ use crate::{
 use super::{
     super::facets::{self, Mention, Value, document_label},
     answers::{Said, groups},
-    builtin::{Case, Judged, Open, OpenQuestion},
+    builtin::Judged,
+    case::{Case, Open, OpenQuestion},
     choices::{self, Candidate, Slot},
     contradictions::contradicts,
     reading::Reading,
@@ -69,33 +70,70 @@ pub(crate) fn open_documents(
     if judged.agreed {
         return None;
     }
-    let separating = separating(case, known, &parallel, &group);
-    let Some((facet, values)) = separating else {
-        judged.guidance.contradiction = contradicts(case, &parallel, &naming);
-        return None;
-    };
+    match which(case, known, &parallel, &group, supports, judged) {
+        Which::Open(open) => Some(*open),
+        Which::Said => None,
+        Which::Untold => {
+            judged.guidance.contradiction = contradicts(case, &parallel, &naming);
+            None
+        }
+    }
+}
+
+/// Which of several documents is meant.
+pub(crate) enum Which {
+    /// It has to be asked.
+    Open(Box<Open>),
+    /// The conversation says it; the others are dropped.
+    Said,
+    /// Nothing tells them apart, or one outweighs the others.
+    Untold,
+}
+
+/// Which of `parallel` is meant, that answer as `group` says: what tells them apart is asked, unless it was said.
+pub(crate) fn which(
+    case: &Case,
+    known: &[(Facet, Vec<Value>)],
+    parallel: &[&Support],
+    group: &[usize],
+    supports: &[Support],
+    judged: &mut Judged,
+) -> Which {
+    let Some((facet, values)) = separating(case, known, parallel, group) else { return Which::Untold };
     if let Some((value, rest)) = said_before(case, &values) {
         judged.dropped.extend(rest);
         judged.reason = format!("the conversation is about {value}");
-        return None;
+        return Which::Said;
     }
     let mut masses: BTreeMap<usize, f32> = BTreeMap::new();
-    for (support, group) in parallel.iter().zip(&group) {
+    for (support, group) in parallel.iter().zip(group) {
         *masses.entry(*group).or_default() += support.score;
     }
     let total: f32 = masses.values().sum();
     let best_share = masses.values().copied().fold(0.0, f32::max) / total.max(f32::EPSILON);
     if best_share >= 1.0 - case.cost_ratio {
-        judged.guidance.contradiction = contradicts(case, &parallel, &naming);
-        return None;
+        return Which::Untold;
     }
+    ask_which(case, known, (facet, values), parallel, supports, best_share)
+        .map_or(Which::Untold, |open| Which::Open(Box::new(open)))
+}
+
+/// The question which of the values of a facet is meant.
+fn ask_which(
+    case: &Case,
+    known: &[(Facet, Vec<Value>)],
+    (facet, values): (Facet, Vec<Value>),
+    parallel: &[&Support],
+    supports: &[Support],
+    best_share: f32,
+) -> Option<Open> {
     let is_foreign = parallel.iter().all(|support| support.crosses);
     let values = if is_foreign && points_at_nothing(case) { with_siblings(case, known, facet, values) } else { values };
     let labels = labels(&values);
     let listed: Vec<Candidate> = values
         .iter()
         .zip(labels)
-        .map(|(value, label)| Candidate { label, ..candidate(case, value, &parallel, supports) })
+        .map(|(value, label)| Candidate { label, ..candidate(case, value, parallel, supports) })
         .collect();
     // Of equals the first: the best leaf's.
     let heaviest = listed.iter().reduce(|best, next| if next.mass > best.mass { next } else { best })?.clone();
@@ -111,7 +149,10 @@ pub(crate) fn open_documents(
     let is_product =
         facet == Facet::Subject && parallel.iter().any(|support| is_about_product(&case.pool[support.leaf]));
     let slot = Slot { facet, is_product, name: None };
-    let question = choices::question(case.lang, Route::ScopeSelect, &slot, options, &case.asked, case.rewrites);
+    let mut question = choices::question(case.lang, Route::ScopeSelect, &slot, options, &case.asked, case.rewrites);
+    if values.len() > question.options.len() {
+        choices::say_that_there_are_more(&mut question, case.lang);
+    }
     let open = OpenQuestion { question, assumption: Some(assuming(case.lang, &heaviest.label)), rules_out, best_share };
     Some((Ambiguity::MultipleCandidates, open, format!("{} candidates answer differently", values.len())))
 }
@@ -296,7 +337,7 @@ fn separating(
                 (!inside.is_empty()).then(|| Value { documents: inside, ..value.clone() })
             })
             .collect();
-        if !(2..=choices::MOST).contains(&here.len()) {
+        if here.len() < 2 {
             continue;
         }
         let value_of = |support: &Support| {
@@ -416,15 +457,20 @@ fn compared(case: &Case, known: &[(Facet, Vec<Value>)]) -> Vec<(String, BTreeSet
         .unwrap_or_default()
 }
 
-/// The one value that the conversation is about, and the documents of the others.
+/// The one value that the conversation is about, by the nearest turn that names any, and the documents of the others.
 fn said_before(case: &Case, values: &[Value]) -> Option<(String, BTreeSet<DocumentId>)> {
     for mention in &case.given.before {
         let (named, others): (Vec<&Value>, Vec<&Value>) = values.iter().partition(|value| mention.names(value, values));
-        if let [only] = named.as_slice() {
-            return Some((
-                only.label.clone(),
-                others.iter().flat_map(|value| value.documents.iter().copied()).collect(),
-            ));
+        match named.as_slice() {
+            [] => {}
+            [only] => {
+                return Some((
+                    only.label.clone(),
+                    others.iter().flat_map(|value| value.documents.iter().copied()).collect(),
+                ));
+            }
+            // What was said last is about several: nothing older says which.
+            _ => return None,
         }
     }
     None

@@ -14,7 +14,7 @@ use crate::{
 
 use super::{
     super::facets::{self, Mention, Value, document_label, edition_rank, is_opaque},
-    builtin::Case,
+    case::Case,
     support::Support,
 };
 
@@ -154,7 +154,7 @@ pub(crate) fn siblings(a: &Passage, b: &Passage) -> bool {
 }
 
 /// The share of title words that two documents have in common, numbers and codes aside.
-fn title_likeness(a: &Passage, b: &Passage) -> f32 {
+pub(crate) fn title_likeness(a: &Passage, b: &Passage) -> f32 {
     if is_opaque(&document_label(a)) || is_opaque(&document_label(b)) {
         return 0.0;
     }
@@ -192,9 +192,12 @@ fn same_series(pool: &[Passage], a: DocumentId, b: DocumentId) -> bool {
     match (&a.facets.subject, &b.facets.subject) {
         (Some(left), Some(right)) if facets::value_key(left) == facets::value_key(right) => true,
         (Some(left), Some(right)) => {
-            // Subjects that differ in numbers only are one series: "Travel Policy 2023" and "Travel Policy 2025".
-            let bare =
-                |subject: &str| facets::value_key(subject).replace(|c: char| c.is_ascii_digit(), "").trim().to_owned();
+            // Subjects that differ in the year only are one series: "Travel Policy 2023" and "Travel Policy 2025". Other
+            // numbers tell products apart: "Falcon V2" and "Falcon V3".
+            let bare = |subject: &str| -> Vec<String> {
+                let key = facets::value_key(subject);
+                key.split(' ').filter(|word| !facets::is_year(word)).map(str::to_owned).collect()
+            };
             bare(left) == bare(right)
         }
         _ => title_likeness(a, b) >= 0.6,

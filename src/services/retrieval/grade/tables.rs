@@ -7,7 +7,7 @@ use crate::{
     text::{
         fold,
         quantities::{Kind, Quantity, quantities},
-        question::{Question, Wants},
+        question::{Content, Question, Wants},
         sentences::is_row,
         vocabulary::Vocabulary,
     },
@@ -17,7 +17,8 @@ use super::{
     super::facets::{Mention, value_key},
     choices::MOST,
     given::Given,
-    lexicon::Weighted,
+    lexicon::{Kin, Weighted},
+    support::near,
 };
 
 /// A table that was put together again from the leaves of one document.
@@ -176,13 +177,13 @@ impl Table {
 
     /// Share of the question's weight that the table tells about: that its columns, caption, heading or rows hold. What
     /// only names the document ("the Kestrel K7") is no matter of a table.
-    pub(crate) fn cover(&self, weighted: &[Weighted], title: &Vocabulary) -> f32 {
+    pub(crate) fn cover(&self, weighted: &[Weighted], kin: &Kin, title: &Vocabulary) -> f32 {
         let read = |cells: &[String]| Vocabulary::read(&cells.join(" "));
         let own = Vocabulary::read(&format!("{}\n{}\n{}", self.columns.join(" "), self.caption, self.heading));
         let rows: Vec<Vocabulary> = self.rows.iter().map(|row| read(row)).collect();
         let (mut all, mut covered) = (0.0_f32, 0.0_f32);
         for weighted in weighted {
-            let inside = rows.iter().chain([&own]).map(|text| text.holds(&weighted.word)).fold(0.0, f32::max);
+            let inside = rows.iter().chain([&own]).map(|text| says(text, &weighted.word, kin)).fold(0.0, f32::max);
             if inside < 0.5 && title.holds(&weighted.word) >= 0.5 {
                 continue;
             }
@@ -193,12 +194,21 @@ impl Table {
     }
 }
 
+/// From which nearness on a heading says a word by another name: "price" for "cost".
+const SAME: f32 = 0.85;
+
+/// How far the words around a table hold a word of the question, by another name too.
+fn says(text: &Vocabulary, word: &Content, kin: &Kin) -> f32 {
+    let itself = text.holds(word);
+    Some(near(text, word, kin, itself)).filter(|near| *near >= SAME).unwrap_or(itself)
+}
+
 /// What `question` leaves open in `table`, if `enough` of its weight is about that table. `given` holds all that has been
 /// said already.
 pub(crate) fn open(
     table: &Table,
     question: &Question,
-    weighted: &[Weighted],
+    (weighted, kin): (&[Weighted], &Kin),
     given: &Given,
     above: &Vocabulary,
     enough: f32,
@@ -206,8 +216,8 @@ pub(crate) fn open(
     if !matches!(question.wants, Wants::Money | Wants::Amount | Wants::Percent | Wants::Duration | Wants::Other) {
         return None;
     }
-    let column = answering_column(table, question, weighted)?;
-    let rows = matching_rows(table, weighted, column, above, enough)?;
+    let column = answering_column(table, question, weighted, kin)?;
+    let rows = matching_rows(table, (weighted, kin), column, above, enough)?;
     let asked = Mention::read(&question.folded);
     // A row whose whole label the question says is meant, unless several rows are labelled so.
     let label = |row: usize| value_key(&table.rows[row][0]);
@@ -223,7 +233,7 @@ pub(crate) fn open(
 
 /// The column that holds what is asked: the one whose name meets the question best among those with fitting amounts. Where
 /// only a count or nothing by form is asked for, any amount fits: then the name of the column has to say that it is meant.
-fn answering_column(table: &Table, question: &Question, weighted: &[Weighted]) -> Option<usize> {
+fn answering_column(table: &Table, question: &Question, weighted: &[Weighted], kin: &Kin) -> Option<usize> {
     let kinds = question.wants.quantities();
     let holds = |column: usize, fits: &dyn Fn(&Quantity) -> bool| {
         let filled = table.filled(column);
@@ -240,7 +250,7 @@ fn answering_column(table: &Table, question: &Question, weighted: &[Weighted]) -
     let has_exact = !kinds.is_empty() && columns.clone().any(|column| holds(column, &is_exact));
     let met = |column: usize| -> f32 {
         let name = Vocabulary::read(&table.columns[column]);
-        weighted.iter().map(|weighted| name.holds(&weighted.word) * weighted.weight).sum()
+        weighted.iter().map(|weighted| says(&name, &weighted.word, kin) * weighted.weight).sum()
     };
     let is_said = |column: usize| {
         let is_named = table.columns[column].chars().any(char::is_alphabetic) && table.dates[column].is_none();
@@ -275,7 +285,7 @@ fn is_code_column(cells: &[&String]) -> bool {
 /// `None`: the question says something that no row and nothing above holds.
 fn matching_rows(
     table: &Table,
-    weighted: &[Weighted],
+    (weighted, kin): (&[Weighted], &Kin),
     column: usize,
     above: &Vocabulary,
     enough: f32,
@@ -290,10 +300,13 @@ fn matching_rows(
     let names = table.columns.iter().enumerate().filter(|(other, _)| !is_other(*other));
     let columns = Vocabulary::read(&names.map(|(_, name)| name.as_str()).collect::<Vec<_>>().join(" "));
     let caption = Vocabulary::read(&table.caption);
+    let outside_of_rows = |weighted: &Weighted| {
+        [above, &columns, &caption].into_iter().map(|text| says(text, &weighted.word, kin)).fold(0.0, f32::max)
+    };
     let (mut all, mut anywhere) = (0.0_f32, 0.0_f32);
     let mut scores = vec![0.0_f32; table.rows.len()];
     for weighted in weighted {
-        let outside = above.holds(&weighted.word).max(columns.holds(&weighted.word)).max(caption.holds(&weighted.word));
+        let outside = outside_of_rows(weighted);
         let inside = read.iter().map(|row| row.holds(&weighted.word)).fold(0.0, f32::max);
         all += weighted.weight;
         anywhere += weighted.weight * outside.max(inside);
@@ -309,13 +322,7 @@ fn matching_rows(
         .filter(|row| scores[*row] >= best - 0.01 && table.rows[*row].get(column).is_some_and(|cell| !cell.is_empty()))
         .collect();
     // Where the question names no row it must at least be about this very table: its words stand above it.
-    let about = weighted
-        .iter()
-        .map(|weighted| {
-            weighted.weight
-                * above.holds(&weighted.word).max(columns.holds(&weighted.word)).max(caption.holds(&weighted.word))
-        })
-        .sum::<f32>();
+    let about = weighted.iter().map(|weighted| weighted.weight * outside_of_rows(weighted)).sum::<f32>();
     if best <= 0.01 && (about < enough * all || rows.len() > MOST) || best > 0.01 && best + about < enough * all {
         return None;
     }
@@ -419,7 +426,7 @@ mod tests {
         let leaf = passage("prices.xlsx", text);
         let table = tables(&[&leaf]).remove(0);
         let given = Given { question: given.iter().map(|text| Mention::read(text)).collect(), ..Given::default() };
-        open(&table, &question, &weighted, &given, &Vocabulary::read("prices"), 0.6)
+        open(&table, &question, (&weighted, &Kin::new()), &given, &Vocabulary::read("prices"), 0.6)
     }
 
     fn labels(open: Option<Open>) -> Vec<String> {

@@ -10,7 +10,7 @@ use crate::domain::{
 
 use super::{
     super::facets,
-    builtin::{Case, Open, OpenQuestion},
+    case::{Case, Open, OpenQuestion},
     choices::{self, Candidate, Slot},
     support::{Support, best_of_documents},
     weights,

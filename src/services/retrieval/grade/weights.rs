@@ -58,6 +58,8 @@ fn logistic(weights: &[f32; COUNT + 1], features: &Features) -> f32 {
     1.0 / (1.0 + (-(weights[0] + sum)).exp())
 }
 
+/// What is left of the score of a leaf that shares names with the question and is about another thing.
+pub(crate) const ANOTHER_THING: f32 = 0.3;
 /// Below it a passage has nothing to do with the question.
 pub(crate) const RELEVANT: f32 = 0.15;
 /// From it on it is the very thing.

@@ -9,8 +9,9 @@ use askback::domain::{
     },
     error::StoreError,
     event::CallView,
+    evidence::Passage,
     id::SessionId,
-    knowledge::DocumentStore,
+    knowledge::{DocumentStore, Readers, Upload},
     model::Usage,
     problem::Problem,
     run::{Orphan, Run, RunStatus},
@@ -23,12 +24,13 @@ use super::{
     on_both_engines, someone,
     turns::{OWNER, begin, promise, says, told, try_begin, turn, whole},
 };
-use crate::support::store::TestStore;
+use crate::support::{harness::passage, store::TestStore};
 
 on_both_engines!(
     a_turn_is_accepted_and_answered,
     an_answer_is_read_back_whole,
     a_citation_says_when_its_document_was_removed,
+    a_trace_leaves_out_what_may_no_longer_be_read,
     a_busy_session_refuses_a_second_turn,
     one_of_many_turns_wins,
     orders_have_no_gaps,
@@ -200,6 +202,39 @@ async fn a_citation_says_when_its_document_was_removed(test: &mut TestStore) {
     test.store.delete_document(document, test.now()).await.unwrap();
     let read = test.store.message(eva, running.accept.message).await.map(cited);
     assert_eq!(read, Ok(vec![Citation { removed: true, ..citation }]));
+}
+
+async fn a_trace_leaves_out_what_may_no_longer_be_read(test: &mut TestStore) {
+    let eva = someone(test, "eva").await;
+    let kept = publish_text(test, &upload(test, "a.txt", "v1"), "Two years.").await;
+    let of = |collection: &str, name: &str| Upload { collection: collection.into(), ..upload(test, name, "v2") };
+    let deleted = publish_text(test, &of("shelf", "b.txt"), "Three years.").await;
+    let closed = publish_text(test, &of("desk", "c.txt"), "Four years.").await;
+    let mine = publish_text(test, &of("drawer", "d.txt"), "Five years.").await;
+    let said = |document, text: &str| {
+        let mut passage = passage(1, text);
+        (passage.document_id, passage.section) = (document, Some("Warranty".into()));
+        passage
+    };
+    let all = || Some(vec![said(kept, "Two"), said(deleted, "Three"), said(closed, "Four"), said(mine, "Five")]);
+    let part = RagTrace { initial_retrieved_chunks: all(), ..RagTrace::default() };
+    let trace = RagTrace { retrieved_chunks: all(), sub_traces: vec![part], ..RagTrace::default() };
+    let running = begin(test, eva, says("How long?")).await;
+    let finish = Finish { trace: Some(trace), ..running.end(RunStatus::Completed, "Two.") };
+    test.store.finish(&finish).await.unwrap();
+    let read = async |test: &TestStore| -> Vec<(String, bool, bool)> {
+        let mut trace = test.store.message(eva, running.accept.message).await.unwrap().trace.unwrap();
+        let told = |passage: &mut Passage| (passage.text.clone(), passage.section.is_some(), passage.removed);
+        trace.passages_mut().into_iter().map(told).collect()
+    };
+    let whole = ["Two", "Three", "Four", "Five"].map(|text| (text.to_owned(), true, false));
+    assert_eq!(read(test).await, [whole.clone(), whole].concat());
+    test.store.delete_document(deleted, test.now()).await.unwrap();
+    let readers = |users| Readers::Listed { users, groups: Vec::new() };
+    test.store.set_readers("desk", test.id(), &readers(Vec::new()), test.now()).await.unwrap();
+    test.store.set_readers("drawer", test.id(), &readers(vec![eva]), test.now()).await.unwrap();
+    let left = ["Two", "", "", "Five"].map(|text| (text.to_owned(), !text.is_empty(), text.is_empty()));
+    assert_eq!(read(test).await, [left.clone(), left].concat());
 }
 
 async fn a_busy_session_refuses_a_second_turn(test: &mut TestStore) {

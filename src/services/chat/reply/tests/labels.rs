@@ -149,3 +149,33 @@ fn a_description_behind_a_label_is_no_new_matter() {
     );
     check(&three(), &[("How heavy is the Aurora X1?", "new 1"), ("How heavy is the second one?", "new")]);
 }
+
+/// As many as a list holds: there may be more.
+fn many() -> Record {
+    let labels = ["Alder", "Birch", "Cedar", "Ebony", "Hazel", "Larch", "Maple", "Olive"];
+    record("How long is the warranty?", Facet::Subject, &labels, &["product"])
+}
+
+#[test]
+fn of_a_full_list_another_name_is_an_answer_too() {
+    check(
+        &many(),
+        &[
+            ("Willow", "slot"),
+            ("willow", "slot"),
+            ("the Willow, please", "slot"),
+            ("Willow W2", "slot"),
+            ("it's the Willow", "slot"),
+            ("I have the Willow", "slot"),
+            ("垂柳", "slot"),
+            ("我的是垂柳", "slot"),
+            ("Olive", "8"),
+            ("the last one", "8"),
+            ("9", "nothing"),
+            ("How do I reset the Willow?", "new"),
+            ("What is the meal allowance?", "new"),
+            ("never mind", "dismiss"),
+        ],
+    );
+    check(&three(), &[("Willow", "unsure")]);
+}
