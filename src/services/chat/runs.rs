@@ -2,7 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Chat, Inner, Watch, live::{LiveRun, StopReason}, stored::lines};
+use super::{
+    Chat, Inner, Watch,
+    live::{LiveRun, StopReason},
+    stored::lines,
+};
 use crate::domain::{
     chat::TurnResult,
     error::StoreError,

@@ -240,13 +240,7 @@ async fn start(tx: &mut Tx, start: &StartQueued) -> Result<Started, Refused> {
     let accepted = begin(tx, &accept, claim, &terms, RunRow::Queued).await?;
     let interrupted = Sql::new(GIVE_WAY).bind(run).bind(session).bind(start.now).bind(true).run(tx).await?;
     let log = log::frames(tx, run, 0, LOGGED).await?;
-    Ok(Started {
-        accepted,
-        role: queued.role.0,
-        queued_at: queued.created_at,
-        is_interrupted: interrupted > 0,
-        log,
-    })
+    Ok(Started { accepted, role: queued.role.0, queued_at: queued.created_at, is_interrupted: interrupted > 0, log })
 }
 
 /// More batches than a run that waits has.
