@@ -34,6 +34,7 @@ on_both_engines! {
     an_interrupting_turn_stops_the_running_one_and_goes_before_the_line,
     of_those_that_interrupt_at_one_moment_the_newest_is_answered,
     of_those_that_interrupt_the_newest_is_answered_by_the_next_start,
+    who_is_to_stop_interrupts_nobody,
     a_line_outlives_a_restart,
     a_process_that_ends_holds_nobody_who_waits,
     a_full_line_takes_no_more,
@@ -294,6 +295,22 @@ async fn of_those_that_interrupt_the_newest_is_answered_by_the_next_start(test: 
         assert_eq!((result.status, result.response.as_str()), (status, response), "{text}");
     }
     assert_eq!(said(&restarted).await, ["first", "one", "two", "three", "waits"]);
+}
+
+async fn who_is_to_stop_interrupts_nobody(test: &mut TestStore) {
+    let (model, _gate) = held(2);
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let (turns, end) = interrupting(&harness).await;
+    let newest = turns[3].run;
+    harness.store.request_stop(harness.user.id, newest, test.now()).await.unwrap();
+    end.let_go();
+    let mut ends = Vec::new();
+    for turn in turns {
+        ends.push(turn.finish().await.unwrap().status);
+    }
+    use RunStatus::{Completed, Stopped};
+    assert_eq!(ends, [Completed, Stopped, Completed, Stopped]);
+    assert_eq!(said(&harness).await, ["first", "one", "two", "waits"]);
 }
 
 async fn a_line_outlives_a_restart(test: &mut TestStore) {
