@@ -212,8 +212,9 @@ pub trait FolderStore: Send + Sync {
     async fn set_folders(&self, node: &str, folders: &[Folder]) -> Result<(), StoreError>;
     /// Stops watching a folder. Its documents stay.
     async fn remove_folder(&self, id: FolderId) -> Result<(), StoreError>;
-    /// All folders, by path and collection, each with at most `bad` of its bad files.
-    async fn folders(&self, bad: i64) -> Result<Vec<ListedFolder>, StoreError>;
+    /// At most `limit` folders after this path and collection, by these, each with at most `bad` of its bad files.
+    async fn folders(&self, after: Option<(&str, &str)>, limit: i64, bad: i64)
+    -> Result<Vec<ListedFolder>, StoreError>;
     /// Folders whose next scan is due and that nobody holds, longest due first, at most `limit`.
     async fn due_folders(&self, now: Millis, limit: i64) -> Result<Vec<Folder>, StoreError>;
     /// Takes a folder that is due and that nobody holds; `None` when someone else was quicker.

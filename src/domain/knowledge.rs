@@ -376,8 +376,8 @@ pub trait DocumentStore: Send + Sync {
     /// What `user` may search: all collections for everyone, and those that list the user or one of their groups.
     /// `only` restricts to these names; unknown and unreadable names are left out alike.
     async fn readable(&self, user: UserId, only: Option<&[String]>) -> Result<Access, StoreError>;
-    /// All collections, by name.
-    async fn collections(&self) -> Result<Vec<Collection>, StoreError>;
+    /// At most `limit` collections after this name, by name.
+    async fn collections(&self, after: Option<&str>, limit: i64) -> Result<Vec<Collection>, StoreError>;
     /// A collection by name.
     async fn collection(&self, name: &str) -> Result<Collection, StoreError>;
     /// Deletes a collection that nothing is in, with its readers and what deleted documents left in it.

@@ -215,8 +215,8 @@ pub trait UserStore: Send + Sync {
     /// Adds a key with the SHA-256 of its text. `Conflict` when its user has `most` of them, `NotFound` when the user is
     /// gone.
     async fn add_key(&self, key: &ApiKey, hash: &[u8; 32], most: i64) -> Result<(), StoreError>;
-    /// Keys of a user, newest first.
-    async fn keys(&self, user: UserId) -> Result<Vec<ApiKey>, StoreError>;
+    /// At most `limit` keys of a user, newest first, after this place.
+    async fn keys(&self, user: UserId, after: Option<(Millis, KeyId)>, limit: i64) -> Result<Vec<ApiKey>, StoreError>;
     /// The key whose text has this hash.
     async fn key(&self, hash: &[u8; 32]) -> Result<ApiKey, StoreError>;
     /// Notes that a key was used. One that is gone is no error.

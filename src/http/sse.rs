@@ -40,6 +40,15 @@ impl Form {
         block.freeze()
     }
 
+    /// Whether the end is told behind this frame. `/chat/stream` tells it only of a turn that was told whole; elsewhere
+    /// who hears no end comes back for more.
+    fn ends_with(self, frame: &Frame) -> bool {
+        match self {
+            Self::Plain => frame.kind == "message",
+            Self::Named => frame.is_terminal(),
+        }
+    }
+
     const fn done(self) -> Bytes {
         match self {
             Self::Plain => DONE,
@@ -48,8 +57,7 @@ impl Form {
     }
 }
 
-/// The frames of `watch` as an answer. A turn that was told whole ends with `[DONE]`; one that failed, or whose stream
-/// was cut, ends without it.
+/// The frames of `watch` as an answer, with the end as the form has it. A stream that was cut ends without it.
 ///
 /// Nothing is read ahead: a frame leaves the run's log when the connection has room for it.
 pub(super) fn answer(watch: Watch, form: Form, keep_alive: Duration) -> Response {
@@ -103,7 +111,7 @@ fn blocks(mut frames: impl Stream<Item = Frame> + Unpin, form: Form) -> impl Str
     async_stream::stream! {
         while let Some(frame) = frames.next().await {
             yield form.frame(&frame);
-            if frame.kind == "message" {
+            if form.ends_with(&frame) {
                 yield form.done();
             }
         }
@@ -150,12 +158,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failed_turn_ends_without_done() {
+    async fn the_end_of_a_failed_turn_is_told_by_name_alone() {
         let error =
             TurnEvent::Error { content: "no".into(), error: Box::new(Problem::new(502, "model_unavailable", "no")) };
-        for form in [Form::Plain, Form::Named] {
-            assert!(!written(vec![frame(1, &error)], form).await.contains("DONE"));
-        }
+        assert!(!written(vec![frame(1, &error)], Form::Plain).await.contains("DONE"));
+        let named = written(vec![frame(1, &error)], Form::Named).await;
+        assert!(named.starts_with("id: 1\nevent: error\n") && named.ends_with("\n\nevent: done\ndata: [DONE]\n\n"));
     }
 
     #[test]

@@ -52,7 +52,8 @@ pub fn terms(text: &str) -> Vec<String> {
 }
 
 /// What a text must have to be found by `query`: of each group one pattern at least. Words that say nothing count only
-/// when there are no others. No group: nothing is found.
+/// when there are no others. No group: nothing is found. Chinese words are found in any order, characters that are no
+/// words together as they stand.
 #[must_use]
 pub fn query(query: &str) -> Vec<Vec<Pattern>> {
     let seen = clean(query);
@@ -61,9 +62,9 @@ pub fn query(query: &str) -> Vec<Vec<Pattern>> {
     let (mut telling, mut others) = (Vec::new(), Vec::new());
     for run in runs(&folded) {
         if run.is_han() {
-            for word in DICTIONARY.cut(run.text, false) {
-                let groups = if is_stop(word.word) { &mut others } else { &mut telling };
-                groups.extend(pieces(word.word).into_iter().map(|piece| vec![Pattern::Whole(piece)]));
+            for word in stretches(run.text) {
+                let groups = if is_stop(word) { &mut others } else { &mut telling };
+                groups.extend(pieces(word).into_iter().map(|piece| vec![Pattern::Whole(piece)]));
             }
             continue;
         }
@@ -107,6 +108,24 @@ fn of_run(run: Word<'_>, stemmer: &Stemmer) -> Vec<String> {
     };
     // The parts of "d'été" are looked for by themselves too.
     whole.into_iter().chain(code_parts(&text).map(term)).collect()
+}
+
+/// The words of a Chinese text; neighbouring characters that the dictionary knows no word of are one.
+fn stretches(text: &str) -> Vec<&str> {
+    let is_character = |word: &str| word.chars().nth(1).is_none() && !is_stop(word);
+    let mut stretches = Vec::new();
+    let (mut start, mut end, mut is_open) = (0, 0, false);
+    for token in DICTIONARY.cut(text, false) {
+        let goes_on = is_character(token.word);
+        if !(is_open && goes_on) && end > start {
+            stretches.extend(text.get(start..end));
+            start = end;
+        }
+        end += token.word.len();
+        is_open = goes_on;
+    }
+    stretches.extend(text.get(start..end).filter(|last| !last.is_empty()));
+    stretches
 }
 
 /// A Chinese word as the terms that its texts have.
@@ -168,6 +187,17 @@ mod tests {
             assert!(finds(wanted, text), "{wanted}");
         }
         for wanted in ["borealis", "batterie pack", "保修", "x2", "au", "价格", "", "！？", "@", "who"] {
+            assert!(!finds(wanted, text), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn characters_are_found_as_they_stand() {
+        let text = "保修两年，另付三元";
+        for wanted in ["两年", "修两", "修两年", "年", "付三元", "两年保修", "另付三", "修 付"] {
+            assert!(finds(wanted, text), "{wanted}");
+        }
+        for wanted in ["年两", "两修", "元三", "付另", "修年"] {
             assert!(!finds(wanted, text), "{wanted}");
         }
     }

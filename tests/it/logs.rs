@@ -29,6 +29,7 @@ on_both_engines! {
     a_lost_tail_is_bridged_from_every_frame,
     a_lost_middle_is_bridged_once,
     frames_that_were_seen_and_lost_are_replaced,
+    an_end_with_the_number_of_a_lost_frame_is_told,
 }
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -230,7 +231,9 @@ async fn a_lost_middle_is_bridged_once(test: &mut TestStore) {
     }
 }
 
-async fn frames_that_were_seen_and_lost_are_replaced(test: &mut TestStore) {
+/// A run that died of a power failure, what a client had seen of it, and the next start. `kept`, of how many were seen,
+/// is the last frame that is left.
+async fn power_fails(test: &TestStore, kept: impl Fn(u64) -> u64) -> (Vec<Frame>, Harness) {
     let model = ScriptedModel::new([[says(&["It is ", "24 ", "months"]), vec![Say::Hang]].concat()]);
     let crashed = Harness::new(test, model, ScriptedSearch::new([])).await;
     let mut turn = crashed.start("How long?").await.unwrap();
@@ -238,14 +241,35 @@ async fn frames_that_were_seen_and_lost_are_replaced(test: &mut TestStore) {
     while text(&seen) != "It is 24 months" {
         seen.push(turn.watch.next().await.unwrap());
     }
-    lose(test, &seen, |seq| seq > 1).await;
+    let kept = kept(seen.len() as u64);
+    lose(test, &seen, |seq| seq > kept).await;
     let restarted = crashed.after_crash(ScriptedModel::new([]), ScriptedSearch::new([])).await;
-    let rest: Vec<_> = events(&restarted, &seen, seen.len()).await.unwrap();
+    (seen, restarted)
+}
+
+/// What the client is told that comes back has the text as it stands, and the end.
+async fn assert_replaced(restarted: &Harness, seen: &[Frame]) {
+    let rest: Vec<_> = events(restarted, seen, seen.len()).await.unwrap();
     assert_eq!(kinds(&rest.iter().map(plain).collect::<Vec<_>>()), ["snapshot", "error"]);
-    let state = restarted.chat.run(restarted.user.id, turn.run).await.unwrap().run;
+    let state = restarted.chat.run(restarted.user.id, run_of(seen)).await.unwrap().run;
     let stored = match state.message {
         Some(message) => restarted.store.message(restarted.user.id, message).await.unwrap().content,
         None => String::new(),
     };
-    assert_eq!(text(&[seen, rest].concat()), stored);
+    assert_eq!(text(&[seen, &rest].concat()), stored);
+}
+
+async fn frames_that_were_seen_and_lost_are_replaced(test: &mut TestStore) {
+    let (seen, restarted) = power_fails(test, |_| 1).await;
+    assert_replaced(&restarted, &seen).await;
+    for never in [10_usize.pow(18), usize::MAX] {
+        assert_eq!(events(&restarted, &seen, never).await.unwrap_err(), EventsError::Unknown);
+    }
+}
+
+async fn an_end_with_the_number_of_a_lost_frame_is_told(test: &mut TestStore) {
+    let (seen, restarted) = power_fails(test, |seen| seen - 1).await;
+    let run = restarted.chat.run(restarted.user.id, run_of(&seen)).await.unwrap().run;
+    assert_eq!(run.last_seq, seen.len() as u64);
+    assert_replaced(&restarted, &seen).await;
 }

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use crate::{
     contract::store::on_both_engines,
     support::{
-        faults::Fault,
+        faults::{Fault, Held},
         harness::{Harness, ScriptedSearch, kinds, plain},
         model::{Say, ScriptedModel, says},
         store::TestStore,
@@ -35,6 +35,9 @@ on_both_engines! {
     a_waiting_turn_is_stopped_and_leaves_nothing,
     a_waiting_turn_whose_watcher_leaves_is_stopped_only_where_it_was_asked_for,
     an_interrupting_turn_stops_the_running_one_and_goes_before_the_line,
+    of_those_that_interrupt_at_one_moment_the_newest_is_answered,
+    of_those_that_interrupt_the_newest_is_answered_by_the_next_start,
+    who_is_to_stop_interrupts_nobody,
     a_line_outlives_a_restart,
     a_process_that_ends_holds_nobody_who_waits,
     a_full_line_takes_no_more,
@@ -247,6 +250,69 @@ async fn an_interrupting_turn_stops_the_running_one_and_goes_before_the_line(tes
         assert_eq!(turn.finish().await.unwrap().status, RunStatus::Completed);
     }
     assert_eq!(said(&harness).await, ["first", "interrupts", "waits", "waits too"]);
+}
+
+/// Three that interrupt, in line behind one whose end is being written, and one that only waits; and what lets them go.
+async fn interrupting(harness: &Harness) -> (Vec<Turn>, Held) {
+    let end = harness.faults.hold("finish", 1);
+    drop(holding(harness).await);
+    let mut turns = vec![send(harness, "waits", OnBusy::Enqueue).await.unwrap()];
+    for text in ["one", "two", "three"] {
+        turns.push(send(harness, text, OnBusy::Interrupt).await.unwrap());
+    }
+    end.reached().await;
+    (turns, end)
+}
+
+const NEWEST_ANSWERED: [(&str, RunStatus, &str); 4] = [
+    ("one", RunStatus::Stopped, ""),
+    ("two", RunStatus::Stopped, ""),
+    ("three", RunStatus::Completed, "Yes."),
+    ("waits", RunStatus::Completed, "Yes."),
+];
+
+async fn of_those_that_interrupt_at_one_moment_the_newest_is_answered(test: &mut TestStore) {
+    let (model, _gate) = held(2);
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let (mut turns, end) = interrupting(&harness).await;
+    end.let_go();
+    turns.rotate_left(1);
+    for (turn, (text, status, response)) in turns.into_iter().zip(NEWEST_ANSWERED) {
+        let result = turn.finish().await.unwrap();
+        assert_eq!((result.status, result.response.as_str()), (status, response), "{text}");
+    }
+    assert_eq!(said(&harness).await, ["first", "one", "two", "three", "waits"]);
+}
+
+async fn of_those_that_interrupt_the_newest_is_answered_by_the_next_start(test: &mut TestStore) {
+    let (model, _gate) = held(0);
+    let crashed = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let (mut turns, _end) = interrupting(&crashed).await;
+    let model = ScriptedModel::new([says(&["Yes."]), says(&["Yes."])]);
+    let restarted = crashed.after_crash(model, ScriptedSearch::new([])).await;
+    turns.rotate_left(1);
+    for (turn, (text, status, response)) in turns.iter().zip(NEWEST_ANSWERED) {
+        restarted.log(turn.run).await;
+        let result = restarted.chat.run(restarted.user.id, turn.run).await.unwrap().result.unwrap();
+        assert_eq!((result.status, result.response.as_str()), (status, response), "{text}");
+    }
+    assert_eq!(said(&restarted).await, ["first", "one", "two", "three", "waits"]);
+}
+
+async fn who_is_to_stop_interrupts_nobody(test: &mut TestStore) {
+    let (model, _gate) = held(2);
+    let harness = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let (turns, end) = interrupting(&harness).await;
+    let newest = turns[3].run;
+    harness.store.request_stop(harness.user.id, newest, test.now()).await.unwrap();
+    end.let_go();
+    let mut ends = Vec::new();
+    for turn in turns {
+        ends.push(turn.finish().await.unwrap().status);
+    }
+    use RunStatus::{Completed, Stopped};
+    assert_eq!(ends, [Completed, Stopped, Completed, Stopped]);
+    assert_eq!(said(&harness).await, ["first", "one", "two", "waits"]);
 }
 
 async fn a_line_outlives_a_restart(test: &mut TestStore) {

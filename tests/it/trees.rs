@@ -30,6 +30,7 @@ on_both_engines! {
     a_continuation_that_crashes_keeps_what_was_seen,
     what_a_crash_leaves_can_be_checked,
     what_cannot_be_continued_is_refused,
+    a_dismissal_cannot_be_continued,
     another_answer_stands_beside_the_first,
     another_answer_that_says_nothing_leaves_the_first_shown,
     another_answer_that_says_nothing_moves_nobody,
@@ -183,6 +184,20 @@ async fn what_cannot_be_continued_is_refused(test: &mut TestStore) {
     assert!(matches!(refused, StartError::Refused(Refused::WrongMessage(_))), "{refused:?}");
     assert_eq!(harness.history().await, before);
     assert_eq!(harness.questions().await, [(1, "open")]);
+}
+
+async fn a_dismissal_cannot_be_continued(test: &mut TestStore) {
+    let model = ScriptedModel::new([search_call(), search_call()]);
+    let harness = Harness::new(test, model, ScriptedSearch::new([asks(), asks()])).await;
+    for reply in ["never mind", "算了"] {
+        harness.ask("How long is the warranty?").await;
+        let dismissed = harness.ask(reply).await;
+        let before = harness.history().await;
+        let go_on = RunKind::Continue(dismissed.message_id.unwrap());
+        let refused = harness.from(go_on, "").await.map(|_| ()).unwrap_err();
+        assert!(matches!(refused, StartError::Refused(Refused::NotContinuable(_))), "{refused:?}");
+        assert_eq!(harness.history().await, before);
+    }
 }
 
 async fn another_answer_stands_beside_the_first(test: &mut TestStore) {

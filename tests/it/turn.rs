@@ -50,6 +50,7 @@ on_both_engines! {
     another_question_is_never_swallowed,
     a_failure_while_replying_opens_the_question_again,
     unknown_options_and_closed_questions_are_refused,
+    white_space_alone_says_nothing,
     a_failed_model_keeps_what_was_said_and_the_next_turn_works,
     a_failure_before_a_word_leaves_only_the_question,
     a_failure_after_a_tools_result_leaves_no_empty_message,
@@ -350,6 +351,25 @@ async fn unknown_options_and_closed_questions_are_refused(test: &mut TestStore) 
     let refused = harness.reply("", late).await.map(|_| ()).unwrap_err();
     assert_eq!(refused, StartError::Refused(Refused::HitlExpired));
     assert_eq!(harness.history().await.len(), 2);
+}
+
+async fn white_space_alone_says_nothing(test: &mut TestStore) {
+    let blank = [says(&["\n", " \n"]), vec![Say::Hang]].concat();
+    let model = ScriptedModel::new([says(&[" \n\t", " "]), blank.clone(), blank]);
+    let crashed = Harness::new(test, model, ScriptedSearch::new([])).await;
+    let failed = crashed.start("one").await.unwrap();
+    let run = failed.run;
+    assert_eq!(failed.finish().await.unwrap_err().code, "model_bad_response");
+    assert_eq!(crashed.chat.run(crashed.user.id, run).await.unwrap().run.message, None);
+    let mut stopped = crashed.start("two").await.unwrap();
+    while stopped.watch.next().await.unwrap().kind != "content" {}
+    let result = crashed.chat.stop(crashed.user.id, stopped.run).await.unwrap().result.unwrap();
+    assert_eq!((result.response.as_str(), result.message_id), ("", None));
+    let mut interrupted = crashed.start("three").await.unwrap();
+    while interrupted.watch.next().await.unwrap().kind != "content" {}
+    let restarted = crashed.after_crash(ScriptedModel::new([]), ScriptedSearch::new([])).await;
+    let said = ["Human: one (completed)", "Human: two (completed)", "Human: three (completed)"];
+    assert_eq!(restarted.history().await, said);
 }
 
 async fn a_failed_model_keeps_what_was_said_and_the_next_turn_works(test: &mut TestStore) {

@@ -115,8 +115,13 @@ impl FolderStore for Storage {
         self.write(Kind::OTHER, move |tx| Box::pin(async move { remove(tx, id).await })).await
     }
 
-    async fn folders(&self, bad: i64) -> Result<Vec<ListedFolder>, StoreError> {
-        all(&mut self.read().await?, bad).await
+    async fn folders(
+        &self,
+        after: Option<(&str, &str)>,
+        limit: i64,
+        bad: i64,
+    ) -> Result<Vec<ListedFolder>, StoreError> {
+        all(&mut self.read().await?, after, limit, bad).await
     }
 
     async fn due_folders(&self, now: Millis, limit: i64) -> Result<Vec<Folder>, StoreError> {
@@ -261,7 +266,8 @@ select w.id, w.path, w.collection, w.node, w.root_device, w.root_inode, w.scanne
 from watched_folders w
 left join watched_files f on f.folder_id = w.id
 left join jobs j on j.id = f.job_id
-group by w.id order by w.path, w.collection";
+where (w.path, w.collection) > ($1, $2)
+group by w.id order by w.path, w.collection limit $3";
 
 const BAD: &str = "
 select f.name, coalesce(f.error_code, j.error_code) as error_code, coalesce(f.error, j.error) as error
@@ -269,8 +275,10 @@ from watched_files f left join jobs j on j.id = f.job_id
 where f.folder_id = $1 and f.settled and (f.error_code is not null or j.state = 'failed')
 order by f.name limit $2";
 
-async fn all(tx: &mut Tx, bad: i64) -> Result<Vec<ListedFolder>, StoreError> {
-    let rows = Sql::new(ALL).all::<CountedRow>(tx).await?;
+async fn all(tx: &mut Tx, after: Option<(&str, &str)>, limit: i64, bad: i64) -> Result<Vec<ListedFolder>, StoreError> {
+    // No path is empty.
+    let (path, collection) = after.unwrap_or_default();
+    let rows = Sql::new(ALL).bind(path).bind(collection).bind(limit).all::<CountedRow>(tx).await?;
     let mut files: HashMap<FolderId, Vec<BadFile>> = HashMap::new();
     for row in rows.iter().filter(|row| row.failed > 0) {
         let rows = Sql::new(BAD).bind(row.folder.id).bind(bad).all::<(String, String, String)>(tx).await?;

@@ -62,10 +62,19 @@ pub(super) async fn add(tx: &mut Tx, key: ApiKey, hash: [u8; 32], most: i64) -> 
 
 const OF_USER: &str = "
 select id, user_id, name, hint, created_at, last_used_at from api_keys
-where user_id = $1 order by created_at desc, id desc";
+where user_id = $1 and (created_at, id) < ($2, $3) order by created_at desc, id desc limit $4";
 
-pub(super) async fn of(tx: &mut Tx, user: UserId) -> Result<Vec<ApiKey>, StoreError> {
-    let rows = Sql::new(OF_USER).bind(user).all::<KeyRow>(tx).await?;
+/// Before the first page stands a place that is newer than every key.
+const BEFORE_ALL: (Millis, KeyId) = (Millis(i64::MAX), KeyId::from_uuid(uuid::Uuid::max()));
+
+pub(super) async fn of(
+    tx: &mut Tx,
+    user: UserId,
+    after: Option<(Millis, KeyId)>,
+    limit: i64,
+) -> Result<Vec<ApiKey>, StoreError> {
+    let (time, id) = after.unwrap_or(BEFORE_ALL);
+    let rows = Sql::new(OF_USER).bind(user).bind(time).bind(id).bind(limit).all::<KeyRow>(tx).await?;
     Ok(rows.into_iter().map(ApiKey::from).collect())
 }
 

@@ -137,8 +137,8 @@ impl UserStore for Storage {
         self.write(Kind::OTHER, move |tx| Box::pin(async move { keys::add(tx, key, hash, most).await })).await
     }
 
-    async fn keys(&self, user: UserId) -> Result<Vec<ApiKey>, StoreError> {
-        keys::of(&mut self.read().await?, user).await
+    async fn keys(&self, user: UserId, after: Option<(Millis, KeyId)>, limit: i64) -> Result<Vec<ApiKey>, StoreError> {
+        keys::of(&mut self.read().await?, user, after, limit).await
     }
 
     async fn key(&self, hash: &[u8; 32]) -> Result<ApiKey, StoreError> {

@@ -68,6 +68,8 @@ pub struct Started {
     pub role: Role,
     /// When it was put in line.
     pub queued_at: Millis,
+    /// Whether one that interrupts waits behind it: then it is marked as to be stopped.
+    pub is_interrupted: bool,
     /// What its log holds so far.
     pub log: Vec<FrameBatch>,
 }
@@ -100,7 +102,7 @@ pub trait QueueStore: Send + Sync {
     /// process `owner` asks, and does not count as dead.
     async fn heads(&self, owner: &str, session: Option<SessionId>, limit: i64) -> Result<Vec<Head>, StoreError>;
     /// Starts the next run of a session in which nothing runs: claims the session and appends the messages. A refusal
-    /// leaves it in line.
+    /// leaves it in line. Behind one that interrupts, another one that does is an interruption too.
     async fn start(&self, start: &StartQueued) -> Result<Started, Refused>;
     /// Ends a run that still waits.
     async fn end_queued(&self, end: &EndQueued) -> Result<(), StoreError>;

@@ -16,7 +16,7 @@ use crate::{
     http::{
         api::users::{group_ids, user_ids},
         error::{ApiError, Result},
-        extract::{Json, NamePath},
+        extract::{Json, NamePath, Page, PageQuery, Query},
         state::App,
     },
     services::ingest::LONGEST_NAME,
@@ -92,17 +92,27 @@ impl From<Collection> for CollectionView {
     }
 }
 
-/// All collections, by name.
+/// A page of collections, by name.
 #[derive(Serialize, ToSchema)]
 pub(in crate::http) struct CollectionList {
     collections: Vec<CollectionView>,
+    /// For the next page; null on the last one.
+    next_cursor: Option<String>,
 }
 
 /// All collections, by name.
-#[utoipa::path(get, path = "/collections", tag = "Collections", responses((status = 200, body = CollectionList)))]
-pub(in crate::http) async fn list(State(app): State<Arc<App>>) -> Result<axum::Json<CollectionList>> {
-    let collections = app.documents.collections().await?;
-    Ok(axum::Json(CollectionList { collections: collections.into_iter().map(Into::into).collect() }))
+#[utoipa::path(
+    get, path = "/collections", tag = "Collections", params(PageQuery),
+    responses((status = 200, body = CollectionList), (status = 400, description = "`invalid_cursor`"))
+)]
+pub(in crate::http) async fn list(
+    State(app): State<Arc<App>>,
+    Query(query): Query<PageQuery>,
+) -> Result<axum::Json<CollectionList>> {
+    let page = Page::<String>::new(query.limit, query.cursor.as_deref())?;
+    let mut collections = app.documents.collections(page.after.as_deref(), page.fetch()).await?;
+    let next_cursor = page.cut(&mut collections, |collection| collection.name.clone());
+    Ok(axum::Json(CollectionList { collections: collections.into_iter().map(Into::into).collect(), next_cursor }))
 }
 
 /// Makes a collection.

@@ -14,7 +14,7 @@ use crate::{
     },
     http::{
         error::Result,
-        extract::{Json, Query},
+        extract::{Json, Page, PageQuery, Query},
         state::App,
     },
 };
@@ -144,10 +144,12 @@ impl From<ListedFolder> for FolderView {
     }
 }
 
-/// All watched folders, by path.
+/// A page of watched folders, by path.
 #[derive(Serialize, ToSchema)]
 pub(in crate::http) struct FolderList {
     folders: Vec<FolderView>,
+    /// For the next page; null on the last one.
+    next_cursor: Option<String>,
 }
 
 /// A folder that is not watched any more.
@@ -160,10 +162,19 @@ pub(in crate::http) struct LetGoFolder {
 }
 
 /// All watched folders, by path, with their files that could not be taken in.
-#[utoipa::path(get, path = "/ingest/folders", tag = "Documents", responses((status = 200, body = FolderList)))]
-pub(in crate::http) async fn list(State(app): State<Arc<App>>) -> Result<axum::Json<FolderList>> {
-    let folders = app.folders.list().await?;
-    Ok(axum::Json(FolderList { folders: folders.into_iter().map(Into::into).collect() }))
+#[utoipa::path(
+    get, path = "/ingest/folders", tag = "Documents", params(PageQuery),
+    responses((status = 200, body = FolderList), (status = 400, description = "`invalid_cursor`"))
+)]
+pub(in crate::http) async fn list(
+    State(app): State<Arc<App>>,
+    Query(query): Query<PageQuery>,
+) -> Result<axum::Json<FolderList>> {
+    let page = Page::<(String, String)>::new(query.limit, query.cursor.as_deref())?;
+    let after = page.after.as_ref().map(|(path, collection)| (path.as_str(), collection.as_str()));
+    let mut folders = app.folders.list(after, page.fetch()).await?;
+    let next_cursor = page.cut(&mut folders, |listed| (listed.folder.path.clone(), listed.folder.collection.clone()));
+    Ok(axum::Json(FolderList { folders: folders.into_iter().map(Into::into).collect(), next_cursor }))
 }
 
 /// Watches a folder: its files become documents, named by their path from there; they are read again when they change,

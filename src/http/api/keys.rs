@@ -13,7 +13,7 @@ use crate::{
     },
     http::{
         error::Result,
-        extract::{IdPath, Json, SignedIn},
+        extract::{IdPath, Json, Page, PageQuery, Query, SignedIn},
         state::App,
     },
 };
@@ -62,10 +62,12 @@ pub(in crate::http) struct NewKeyView {
     key: String,
 }
 
-/// The caller's keys, newest first.
+/// A page of the caller's keys, newest first.
 #[derive(Serialize, ToSchema)]
 pub(in crate::http) struct KeyList {
     keys: Vec<KeyView>,
+    /// For the next page; null on the last one.
+    next_cursor: Option<String>,
 }
 
 /// A key that was revoked.
@@ -77,13 +79,19 @@ pub(in crate::http) struct RevokedKey {
 }
 
 /// The caller's keys, newest first.
-#[utoipa::path(get, path = "/auth/keys", tag = "Accounts", responses((status = 200, body = KeyList)))]
+#[utoipa::path(
+    get, path = "/auth/keys", tag = "Accounts", params(PageQuery),
+    responses((status = 200, body = KeyList), (status = 400, description = "`invalid_cursor`"))
+)]
 pub(in crate::http) async fn list(
     State(app): State<Arc<App>>,
     SignedIn(user): SignedIn,
+    Query(query): Query<PageQuery>,
 ) -> Result<axum::Json<KeyList>> {
-    let keys = app.accounts.keys(user.id).await?;
-    Ok(axum::Json(KeyList { keys: keys.into_iter().map(Into::into).collect() }))
+    let page = Page::new(query.limit, query.cursor.as_deref())?;
+    let mut keys = app.accounts.keys(user.id, page.after, page.fetch()).await?;
+    let next_cursor = page.cut(&mut keys, |key| (key.created_at, key.id));
+    Ok(axum::Json(KeyList { keys: keys.into_iter().map(Into::into).collect(), next_cursor }))
 }
 
 /// Makes a key that speaks for the caller at the `/v1` doors, and nowhere else.

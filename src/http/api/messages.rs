@@ -123,7 +123,7 @@ pub(in crate::http) async fn regenerate(
         (status = 409, description = "`turn_in_progress` with `run_id`"),
         (status = 429, description = "`queue_full`: as many turns wait in the session as may"),
         (status = 422, description = "`invalid_field`, `unknown_field`, `idempotency_mismatch`; \
-            `not_continuable`: a question, or an answer that was replied to"),
+            `not_continuable`: a question, a dismissal, or an answer that was replied to"),
     )
 )]
 pub(in crate::http) async fn go_on(

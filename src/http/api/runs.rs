@@ -80,7 +80,8 @@ pub(in crate::http) async fn read(
     Ok(axum::Json(app.chat.run(user.id, id).await?.into()))
 }
 
-/// The events of a run: replayed, then followed. With `id:` and `event:`; the end is `event: done`.
+/// The events of a run: replayed, then followed. With `id:` and `event:`; the end is `event: done`, also of a
+/// run that failed.
 #[utoipa::path(
     get, path = "/runs/{run_id}/events", tag = "Runs",
     params(("run_id" = String, Path), EventsQuery, ("Last-Event-ID" = Option<String>, Header)),

@@ -65,6 +65,18 @@ impl Place for String {
     }
 }
 
+/// In a list by two names.
+impl Place for (String, String) {
+    fn text(&self) -> String {
+        serde_json::json!([self.0, self.1]).to_string()
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let place: Self = serde_json::from_str(text).ok()?;
+        (!place.0.is_empty() && ![&place.0, &place.1].iter().any(|name| name.contains('\0'))).then_some(place)
+    }
+}
+
 /// In a branch.
 impl<T> Place for Id<T> {
     fn text(&self) -> String {
@@ -139,6 +151,8 @@ mod tests {
         assert_eq!(Page::new(None, Some(&cursor(&(Millis(7), id)))).unwrap().after, Some((Millis(7), id)));
         assert_eq!(Page::new(None, Some(&cursor(&7))).unwrap().after, Some(7));
         assert_eq!(Page::new(None, Some(&cursor(&id))).unwrap().after, Some(id));
+        let names = ("/srv/[\"a\", 手册]".to_owned(), "b".to_owned());
+        assert_eq!(Page::new(None, Some(&cursor(&names))).unwrap().after, Some(names));
         for bad in ["", "x", "!!!!", &URL_SAFE_NO_PAD.encode("7"), &URL_SAFE_NO_PAD.encode("7.x")] {
             let error = Page::<(Millis, Id<()>)>::new(None, Some(bad)).err().unwrap();
             assert_eq!(error.problem().code, "invalid_cursor", "{bad}");

@@ -52,12 +52,17 @@ impl Accounts {
         }
     }
 
-    /// Keys of `user`, newest first.
+    /// Keys of `user`, newest first, after the place of the last one seen.
     ///
     /// # Errors
     /// Only those of the store.
-    pub async fn keys(&self, user: UserId) -> Result<Vec<ApiKey>, AuthError> {
-        Ok(self.store.keys(user).await?)
+    pub async fn keys(
+        &self,
+        user: UserId,
+        after: Option<(Millis, KeyId)>,
+        limit: i64,
+    ) -> Result<Vec<ApiKey>, AuthError> {
+        Ok(self.store.keys(user, after, limit).await?)
     }
 
     /// Ends a key of `user`: it is good for nothing from now on.

@@ -197,7 +197,7 @@ impl Inner {
 
     /// A model that ended without a word: askback says itself what the matter is, or the turn fails.
     fn never_silent(&self, scene: &Scene, work: &mut Work, hit_limit: bool) -> Result<(), TurnError> {
-        if !work.transcript.answer().trim().is_empty() {
+        if !work.transcript.answer().is_empty() {
             return Ok(());
         }
         let found_nothing = work.transcript.trace.as_ref().is_some_and(|trace| trace.route == Some(Route::NoKnowledge));

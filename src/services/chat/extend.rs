@@ -3,13 +3,16 @@
 use super::{
     Inner,
     context::tokens,
+    labels,
     turn::{Ending, Scene, Work},
 };
 use crate::domain::{
-    chat::Message,
+    chat::{Message, Refused},
     error::{StoreError, TurnError},
     evidence::{Evidence, Passage, Route, render_evidence},
+    id::UserId,
     model::Prompt,
+    run::RunKind,
 };
 
 const CONTINUE: &str = include_str!("../prompts/continue.md");
@@ -19,6 +22,19 @@ const GO_ON: &str = "Go on exactly where your answer stops.";
 const GONE: &str = "(no longer available)";
 
 impl Inner {
+    /// Refuses to go on with what no model began: the sentence that a dismissal comes to is whole.
+    pub(super) async fn check_continuable(&self, user: UserId, kind: RunKind) -> Result<(), Refused> {
+        let RunKind::Continue(message) = kind else { return Ok(()) };
+        match self.ports.chats.message(user, message).await {
+            Ok(answer) if labels::is_dismissal(&answer.content) => {
+                Err(Refused::NotContinuable("a dismissal has nothing to go on with"))
+            }
+            // What is not there is refused where it is looked for.
+            Ok(_) | Err(StoreError::NotFound) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Goes on with an answer. Nothing is searched: its markers keep their meaning.
     pub(super) async fn extend(&self, scene: &Scene, work: &mut Work) -> Result<Ending, TurnError> {
         let earlier = self.ports.chats.message(scene.user, scene.accepted.message).await?;

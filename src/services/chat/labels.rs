@@ -47,6 +47,11 @@ static ZH: Labels = Labels {
     step_limit: "在一次提问允许的步骤内没能完成，请试着只问其中一部分。",
 };
 
+/// Whether this is the whole answer to a pure dismissal.
+pub(super) fn is_dismissal(answer: &str) -> bool {
+    [&EN, &ZH].iter().any(|labels| labels.dismissed == answer)
+}
+
 /// Those of the language of `text` or, where that has none ("2", "Aurora X1"), of the question that it replies to.
 pub(super) fn of(text: &str, asked: Option<&Pending>) -> &'static Labels {
     let lang = asked.map_or_else(

@@ -77,6 +77,9 @@ pub(super) struct LiveRun {
 }
 
 impl LiveRun {
+    /// The last frame that a run can have: behind a full log comes its end.
+    pub(super) const MAX_SEQ: u64 = MAX_FRAMES as u64 + 3;
+
     /// `log` is what the store has of its frames already.
     pub(super) fn new(
         id: TurnId,

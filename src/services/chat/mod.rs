@@ -265,6 +265,7 @@ impl Chat {
     /// See [`StartError`].
     pub async fn start(&self, submission: Submission) -> Result<Turn, StartError> {
         self.check(&submission.request).map_err(StartError::Invalid)?;
+        self.inner.check_continuable(submission.user.id, submission.request.kind).await?;
         // Held while the turn is not spawned yet, so that `shutdown` either is seen here or waits for the turn.
         let _starting = self.inner.tasks.token();
         if self.inner.tasks.is_closed() {

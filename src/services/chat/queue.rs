@@ -15,7 +15,7 @@ use super::{
     finish::terminal,
     frame::Frame,
     labels,
-    live::LiveRun,
+    live::{LiveRun, StopReason},
     stored::lines,
     turn::{Scene, TurnId},
 };
@@ -56,7 +56,7 @@ impl Inner {
         metrics::counter!("askback_turns_queued_total").increment(1);
         fail::fail_point!("queue:told");
         if let Some(live) = enqueued.interrupted.and_then(|run| self.live().get(&run).cloned()) {
-            live.stop(super::live::StopReason::User);
+            live.stop(StopReason::User);
         }
         Ok(Turn { run, session_name: accept.session_name.clone(), answer: None, watch })
     }
@@ -117,7 +117,7 @@ impl Inner {
         entered: impl FnOnce(&Arc<LiveRun>),
     ) -> Result<(), Refused> {
         let work = async {
-            let (scene, log) = match self.start_queued(head).await {
+            let (scene, log, is_interrupted) = match self.start_queued(head).await {
                 Ok(started) => started,
                 Err(refused) => return (None, Err(refused)),
             };
@@ -134,6 +134,9 @@ impl Inner {
                 let started = Instant::now();
                 let (live, sink) = self.enter(&scene, log, started);
                 entered(&live);
+                if is_interrupted {
+                    live.stop(StopReason::User);
+                }
                 self.waiting.changed(scene.run);
                 self.conduct(scene, live, sink, started, permit).await;
             }
@@ -144,7 +147,8 @@ impl Inner {
         self.ports.recorder.clone().turn(Box::pin(work)).await
     }
 
-    async fn start_queued(&self, head: &Head) -> Result<(Scene, Vec<Frame>), Refused> {
+    /// Its scene, what its log holds, and whether another one interrupts it at once.
+    async fn start_queued(&self, head: &Head) -> Result<(Scene, Vec<Frame>, bool), Refused> {
         let now = self.ports.clock.now();
         let start = StartQueued {
             head: head.clone(),
@@ -158,7 +162,7 @@ impl Inner {
         let id = TurnId { run: head.run, user: head.user };
         let queued = Some(since(started.queued_at, now));
         let scene = Scene { queued, ..Scene::of(id, started.role, started.accepted) };
-        Ok((scene, started.log.into_iter().flat_map(lines).collect()))
+        Ok((scene, started.log.into_iter().flat_map(lines).collect(), started.is_interrupted))
     }
 
     /// Ends a run that does not begin: it is to be stopped, or what it was to start from is not there any more.

@@ -67,7 +67,8 @@ impl Inner {
         let mut lines = frame.json.to_vec();
         lines.push(b'\n');
         let (mut content, parts) = fold.close();
-        if content == earlier {
+        // White space alone says nothing.
+        if content == earlier || content.trim().is_empty() {
             content.clear();
         }
         let passages = orphan.trace.and_then(|trace| trace.retrieved_chunks).unwrap_or_default();

@@ -66,7 +66,7 @@ impl Inner {
                 let messages = context.prompts(ANSWER, &material, self.config.window_tokens);
                 work.transcript.answer_from(evidence);
                 self.ask_model(scene, messages, work).await?;
-                if work.transcript.answer().trim().is_empty() {
+                if work.transcript.answer().is_empty() {
                     return Err(TurnError::Model(ModelError::BadResponse("the model said nothing".into())));
                 }
                 Ok(Ending::Answered)

@@ -2,7 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Chat, Inner, Watch, live::StopReason, stored::lines};
+use super::{
+    Chat, Inner, Watch,
+    live::{LiveRun, StopReason},
+    stored::lines,
+};
 use crate::domain::{
     chat::TurnResult,
     error::StoreError,
@@ -105,10 +109,11 @@ impl Chat {
                 return Err(EventsError::Expired);
             }
             // A power failure can take frames that were seen; only a run that it ended has fewer than it had told.
-            if is_past && state.status != RunStatus::Interrupted {
+            let may_be_lost = state.status == RunStatus::Interrupted && after <= LiveRun::MAX_SEQ;
+            if is_past && !may_be_lost {
                 return Err(EventsError::Unknown);
             }
-            if state.error.is_none() && after >= state.last_seq {
+            if after == state.last_seq && !may_be_lost {
                 return Ok(Events::AllSeen);
             }
         } else if is_past {

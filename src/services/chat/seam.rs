@@ -50,10 +50,6 @@ impl Seam {
     fn repeated(&self, text: &str) -> usize {
         let spaces = text.len() - text.trim_start().len();
         let body = &text[spaces..];
-        let whole = self.earlier.trim();
-        if is_more_than_chance(whole) && body.starts_with(whole) {
-            return spaces + whole.len();
-        }
         // Behind a space begins a new word, which may only look like the last one; without a space a word that was cut
         // off is begun again.
         let is_new_word = spaces > 0 || self.earlier.ends_with(char::is_whitespace);
@@ -63,8 +59,9 @@ impl Seam {
                 rest.chars().next().is_some_and(|c| !begins_word(end.chars().next_back(), c) && !c.is_whitespace());
             is_more_than_chance(end) && !(is_new_word && goes_on)
         };
-        // The longest end comes first.
-        self.ends().map(str::trim_end).find(again).map_or(0, |end| spaces + end.len())
+        // All of it is the longest end; the others come longest first.
+        let ends = std::iter::once(self.earlier.trim_start()).chain(self.ends());
+        ends.map(str::trim_end).find(again).map_or(0, |end| spaces + end.len())
     }
 
     /// The ends of the earlier answer that begin with a word, longest first.
@@ -97,9 +94,10 @@ fn begins_word(before: Option<char>, c: char) -> bool {
     !(in_word(c) && before.is_some_and(in_word))
 }
 
-/// One Chinese character, or one stop, can follow itself.
+/// Numbers, signs and single letters can follow themselves: "100 + 100 + 100". It takes a word of more than one character.
 fn is_more_than_chance(end: &str) -> bool {
-    end.chars().any(|c| c.is_alphanumeric() && !crate::text::words::is_han(c)) || end.chars().count() > 1
+    let mut words = end.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| word.chars().nth(1).is_some() && word.contains(char::is_alphabetic))
 }
 
 #[cfg(test)]
@@ -146,5 +144,39 @@ mod tests {
         assert_eq!(after("", "Hello"), "Hello");
         assert_eq!(after("Well.", "We ship in two days."), "We ship in two days.");
         assert_eq!(after("abc", "  "), "  ");
+    }
+
+    #[test]
+    fn numbers_and_letters_that_follow_themselves_stay() {
+        for (earlier, new) in [
+            ("It weighs 0.5", "5 kg"),
+            ("0.5", "5 kg"),
+            ("100 + 100", " + 100 = 300"),
+            ("2 x 2", " x 2 = 8"),
+            ("The code is 1 2 1 2", " 1 2 3"),
+            ("Call 555", "555 1234"),
+            ("1", " 10 euros"),
+            ("型号 12", "12 号"),
+            ("A", " A is the first letter"),
+        ] {
+            assert_eq!(after(earlier, new), new, "{earlier:?}");
+        }
+        assert_eq!(after("Take the X1", "X1 with you"), " with you");
+        assert_eq!(after("质保2年", "2年内免费"), "内免费");
+    }
+
+    #[test]
+    fn an_answer_of_one_word_is_not_begun_anew_by_a_longer_one() {
+        for (earlier, new) in [
+            ("Yes", " Yesterday it rained."),
+            ("In", " India the warranty"),
+            ("A", " Aurora X1 weighs"),
+            ("Yes ", "Yesterday it rained."),
+        ] {
+            assert_eq!(after(earlier, new), new, "{earlier:?}");
+        }
+        assert_eq!(after("Yes", " Yes, two years."), ", two years.");
+        assert_eq!(after("Yes", "\n\nYes"), "");
+        assert_eq!(after("The warr", "The warranty ends."), "anty ends.");
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{Inner, frame::Frame};
 use crate::domain::{
     error::StoreError,
-    run::{FrameBatch, Run},
+    run::{FrameBatch, Run, RunStatus},
 };
 
 /// Batches that are read at once.
@@ -20,12 +20,14 @@ pub(super) struct StoredLog {
     seen: u64,
     /// A snapshot was given: pieces of text add nothing to it.
     is_bridged: bool,
+    /// The run's end was given.
+    has_end: bool,
 }
 
 impl StoredLog {
     /// Read on behind `after`.
     pub(super) const fn new(inner: Arc<Inner>, after: u64) -> Self {
-        Self { inner, seen: after, is_bridged: false }
+        Self { inner, seen: after, is_bridged: false, has_end: false }
     }
 
     /// The last frame that was given, or passed over.
@@ -33,9 +35,10 @@ impl StoredLog {
         self.seen
     }
 
-    /// What stands for frames that were seen before a power failure took them: nothing is new then but the end.
+    /// What stands for frames that were seen before a power failure took them: nothing is new then but the end. That may
+    /// have the number of a frame that was seen, so who has seen as much is told the end once more.
     pub(super) async fn replace_lost(&mut self, run: &Run) -> Result<Option<Frame>, StoreError> {
-        if !run.status.is_terminal() || self.seen <= run.last_seq {
+        if run.status != RunStatus::Interrupted || self.seen < run.last_seq || self.has_end {
             return Ok(None);
         }
         self.seen = run.last_seq.saturating_sub(1);
@@ -53,6 +56,7 @@ impl StoredLog {
             }
             page.extend(self.bridge(run, frame.seq).await?);
             self.seen = frame.seq;
+            self.has_end |= frame.is_terminal();
             if !(self.is_bridged && frame.is_text()) {
                 page.push(frame);
             }

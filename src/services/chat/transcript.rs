@@ -146,9 +146,9 @@ impl Transcript {
         self.answer_chars > self.earlier_chars
     }
 
-    /// What was said as the answer so far.
+    /// What was said as the answer so far. White space alone says nothing.
     pub(super) fn answer(&self) -> &str {
-        &self.answer
+        if self.answer.trim().is_empty() { "" } else { &self.answer }
     }
 
     /// How many passages markers may point at from here on.

@@ -35,8 +35,8 @@ impl DocumentStore for TapedDocuments {
         through("documents.readable", &(user, only), self.0.readable(user, only)).await
     }
 
-    async fn collections(&self) -> Result<Vec<Collection>, StoreError> {
-        self.0.collections().await
+    async fn collections(&self, after: Option<&str>, limit: i64) -> Result<Vec<Collection>, StoreError> {
+        self.0.collections(after, limit).await
     }
 
     async fn collection(&self, name: &str) -> Result<Collection, StoreError> {

@@ -32,6 +32,8 @@ struct Taped {
     accepted: Accepted,
     role: Role,
     queued_at: Millis,
+    #[serde(default)]
+    is_interrupted: bool,
     log: Vec<(u64, u64, String)>,
 }
 
@@ -42,6 +44,7 @@ impl From<&Started> for Taped {
             accepted: started.accepted.clone(),
             role: started.role,
             queued_at: started.queued_at,
+            is_interrupted: started.is_interrupted,
             log: started.log.iter().map(|batch| (batch.first_seq, batch.last_seq, text(batch))).collect(),
         }
     }
@@ -57,7 +60,13 @@ impl Taped {
             last_seq,
             lines: lines.into_bytes(),
         });
-        Started { accepted: self.accepted, role: self.role, queued_at: self.queued_at, log: log.collect() }
+        Started {
+            accepted: self.accepted,
+            role: self.role,
+            queued_at: self.queued_at,
+            is_interrupted: self.is_interrupted,
+            log: log.collect(),
+        }
     }
 }
 

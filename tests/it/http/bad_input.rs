@@ -102,6 +102,49 @@ async fn lists_and_places() {
 }
 
 #[tokio::test]
+async fn what_is_set_up_comes_in_pages() {
+    let app = TestApp::scripted(Vec::new()).await;
+    let root = app.admin("root").await;
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().to_str().unwrap();
+    for name in ["a", "b 手册", "c"] {
+        app.clock.advance(std::time::Duration::from_secs(1));
+        for (path, body) in [
+            ("/auth/keys", json!({"name": name})),
+            ("/collections", json!({"name": name, "readers": {"users": ["root"]}})),
+            ("/ingest/folders", json!({"path": path, "collection": name})),
+        ] {
+            let made = root.post(path, body).await;
+            assert_eq!(made.status, StatusCode::CREATED, "{}", made.text);
+        }
+    }
+    for (list, items, name, order) in [
+        ("/auth/keys", "keys", "name", ["c", "b 手册", "a"]),
+        ("/collections", "collections", "name", ["a", "b 手册", "c"]),
+        ("/ingest/folders", "folders", "collection", ["a", "b 手册", "c"]),
+    ] {
+        let names = |page: &Value| -> Vec<String> {
+            page[items].as_array().unwrap().iter().map(|item| item[name].as_str().unwrap().to_owned()).collect()
+        };
+        let whole = root.get(list).await.json();
+        assert_eq!((names(&whole), &whole["next_cursor"]), (order.map(str::to_owned).to_vec(), &Value::Null), "{list}");
+        let first = root.get(&format!("{list}?limit=2")).await.json();
+        let cursor = first["next_cursor"].as_str().unwrap();
+        let rest = root.get(&format!("{list}?limit=2&cursor={cursor}")).await.json();
+        assert_eq!([names(&first), names(&rest)].concat(), order, "{list}");
+        assert_eq!((names(&rest).len(), &rest["next_cursor"]), (1, &Value::Null), "{list}");
+        assert_eq!(rest[items][0], whole[items][2], "{list}: with all that belongs to it");
+        for (query, expected) in [
+            ("limit=0", problem(422, "invalid_field", &["limit"])),
+            ("order=up", problem(422, "unknown_field", &["order"])),
+            ("cursor=x", problem(400, "invalid_cursor", &[])),
+        ] {
+            assert_eq!(root.get(&format!("{list}?{query}")).await.problem(), expected, "{list}?{query}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn sessions_come_in_pages() {
     let script = (0..3).map(|_| Reply::says(&["Hello."])).collect();
     let app = TestApp::scripted(script).await;

@@ -171,6 +171,13 @@ async fn a_failed_stream_ends_without_done_and_keeps_what_was_said() {
     let last: Value = serde_json::from_str(frames.last().unwrap()).unwrap();
     assert_eq!((&last["type"], &last["error"]["session_id"]), (&json!("error"), &json!("s")));
     assert!(!last["content"].as_str().unwrap().is_empty());
+    // Elsewhere the end is told, also to who has seen all before it: nobody comes back for more.
+    let events = format!("/runs/{}/events", last["run_id"].as_str().unwrap());
+    let end = "event: done\ndata: [DONE]\n\n";
+    let whole = ada.get(&events).await.text;
+    let blocks: Vec<&str> = whole.split_inclusive("\n\n").collect();
+    assert!(blocks[blocks.len() - 2].contains("event: error\n") && blocks.ends_with(&[end]), "{whole}");
+    assert_eq!(ada.get(&format!("{events}?after={}", blocks.len() - 1)).await.text, end);
     let session = ada.get("/sessions/s").await.json();
     let said = &session["messages"][1];
     assert_eq!((&said["content"], &said["status"]), (&json!("Half an "), &json!("failed")));

@@ -75,7 +75,7 @@ async fn a_folder_is_watched_and_let_go() {
     let escaped = path.replace('/', "%2F");
     let gone = root.delete(&format!("/ingest/folders?path={escaped}")).await;
     assert_eq!((gone.status, &gone.json()["path"]), (StatusCode::OK, &json!(path)));
-    assert_eq!(root.get("/ingest/folders").await.json(), json!({"folders": []}));
+    assert_eq!(root.get("/ingest/folders").await.json(), json!({"folders": [], "next_cursor": null}));
     let unknown = root.delete(&format!("/ingest/folders?path={escaped}")).await;
     assert_eq!(unknown.problem(), problem(404, "not_found", &[]));
     assert_eq!(root.delete("/ingest/folders").await.problem(), problem(422, "invalid_field", &["path"]));
@@ -101,5 +101,5 @@ async fn what_is_no_folder_is_refused() {
     }
     let forbidden = ada.post("/ingest/folders", json!({"path": path("")})).await;
     assert_eq!(forbidden.problem(), problem(403, "forbidden", &[]));
-    assert_eq!(root.get("/ingest/folders").await.json(), json!({"folders": []}));
+    assert_eq!(root.get("/ingest/folders").await.json(), json!({"folders": [], "next_cursor": null}));
 }

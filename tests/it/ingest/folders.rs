@@ -81,7 +81,7 @@ impl Watch {
     async fn scan(&self) {
         self.clock.forward(Duration::from_secs(5));
         self.folders.pass().await.unwrap();
-        for listed in self.folders.list().await.unwrap() {
+        for listed in self.folders.list(None, 100).await.unwrap() {
             for known in self.desk.storage.known_files(listed.folder.id).await.unwrap() {
                 if let Some(job) = known.file.job {
                     self.desk.ended_job(job).await;
@@ -97,7 +97,7 @@ impl Watch {
     }
 
     async fn listed(&self) -> ListedFolder {
-        let mut all = self.folders.list().await.unwrap();
+        let mut all = self.folders.list(None, 100).await.unwrap();
         assert_eq!(all.len(), 1);
         all.remove(0)
     }
@@ -359,7 +359,7 @@ async fn a_name_belongs_to_one_folder(schema: Option<Schema>) {
     watch.folders.add(&second, COLLECTION).await.unwrap();
     watch.scans(3).await;
     let of = async |path: &str| {
-        let all = watch.folders.list().await.unwrap();
+        let all = watch.folders.list(None, 100).await.unwrap();
         all.into_iter().find(|listed| listed.folder.path == path).unwrap()
     };
     let refused = of(&second).await;
@@ -375,7 +375,7 @@ async fn a_name_belongs_to_one_folder(schema: Option<Schema>) {
     fs::remove_file(watch.docs("readme.md")).unwrap();
     watch.scans(4).await;
     assert_eq!(watch.documents().await, [document("readme.md", 1)]);
-    let ready = watch.folders.list().await.unwrap().iter().map(|listed| listed.counts.ready).sum::<i64>();
+    let ready = watch.folders.list(None, 100).await.unwrap().iter().map(|listed| listed.counts.ready).sum::<i64>();
     assert_eq!(ready, 2);
 
     let removed = watch.folders.remove(&second, None).await;
@@ -395,7 +395,7 @@ async fn settings_name_folders_and_let_them_go(schema: Option<Schema>) {
         watch.folders.start(&named, &tasks, &stop).await
     };
     let paths = async || {
-        let all = watch.folders.list().await.unwrap();
+        let all = watch.folders.list(None, 100).await.unwrap();
         all.into_iter().map(|listed| (listed.folder.path, listed.folder.node)).collect::<Vec<_>>()
     };
     let path = |name: &str| watch.home.path().join(name).to_str().unwrap().to_owned();
@@ -405,7 +405,8 @@ async fn settings_name_folders_and_let_them_go(schema: Option<Schema>) {
     let node = Some("node".to_owned());
     assert_eq!(paths().await, [(path("docs"), None), (path("later"), node.clone())]);
     watch.scan().await;
-    let faults: Vec<_> = watch.folders.list().await.unwrap().into_iter().map(|listed| listed.folder.fault).collect();
+    let faults: Vec<_> =
+        watch.folders.list(None, 100).await.unwrap().into_iter().map(|listed| listed.folder.fault).collect();
     assert_eq!(faults, [None, Some(FolderFault::NotFound)]);
     assert_eq!(watch.folders.remove(&path("later"), None).await, Err(FolderError::SetByConfig));
 
@@ -439,7 +440,7 @@ async fn what_cannot_be_watched_is_refused(schema: Option<Schema>) {
     assert_eq!(again, Err(FolderError::AlreadyWatched));
     assert_eq!(watch.folders.add(&path("docs"), " ").await, Err(FolderError::Collection));
     assert_eq!(watch.folders.add("", COLLECTION).await, Err(FolderError::Path));
-    assert_eq!(watch.folders.list().await.unwrap().len(), 1);
+    assert_eq!(watch.folders.list(None, 100).await.unwrap().len(), 1);
 
     // askback's own files are no documents, wherever they lie.
     watch.folders.remove(&path("docs"), None).await.unwrap();

@@ -30,8 +30,8 @@ impl DocumentStore for FaultyDocuments {
         self.inner.readable(user, only).await
     }
 
-    async fn collections(&self) -> Result<Vec<Collection>, StoreError> {
-        self.inner.collections().await
+    async fn collections(&self, after: Option<&str>, limit: i64) -> Result<Vec<Collection>, StoreError> {
+        self.inner.collections(after, limit).await
     }
 
     async fn collection(&self, name: &str) -> Result<Collection, StoreError> {

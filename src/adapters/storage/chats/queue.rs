@@ -197,6 +197,14 @@ update sessions set running_run = $2, next_ord = next_ord + $3, message_count = 
 where id = $1
 returning id, next_ord - $3 as ord, active_leaf, title, message_count, created_at";
 
+// Those that interrupt stand in the order in which they came, so whichever still waits came later. One that is to be
+// stopped itself interrupts nobody.
+const GIVE_WAY: &str = "
+update runs set stop_requested_at = coalesce(stop_requested_at, $3)
+where id = $1 and exists (
+  select 1 from runs b
+  where b.session_id = $2 and b.status = 'queued' and b.interrupts = $4 and b.stop_requested_at is null)";
+
 async fn start(tx: &mut Tx, start: &StartQueued) -> Result<Started, Refused> {
     let Head { run, session, user, .. } = start.head;
     let taken = || Refused::Store(StoreError::Conflict("another run of the session is next"));
@@ -232,8 +240,9 @@ async fn start(tx: &mut Tx, start: &StartQueued) -> Result<Started, Refused> {
     };
     let terms = Terms::of(&accept.request.message);
     let accepted = begin(tx, &accept, claim, &terms, RunRow::Queued).await?;
+    let interrupted = Sql::new(GIVE_WAY).bind(run).bind(session).bind(start.now).bind(true).run(tx).await?;
     let log = log::frames(tx, run, 0, LOGGED).await?;
-    Ok(Started { accepted, role: queued.role.0, queued_at: queued.created_at, log })
+    Ok(Started { accepted, role: queued.role.0, queued_at: queued.created_at, is_interrupted: interrupted > 0, log })
 }
 
 /// More batches than a run that waits has.

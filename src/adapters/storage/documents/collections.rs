@@ -28,9 +28,10 @@ struct ReaderRow {
 }
 
 /// The collections of these rows, each with its list.
-fn with_readers(rows: Vec<CollectionRow>, readers: Vec<ReaderRow>) -> Vec<Collection> {
+async fn with_lists(tx: &mut Tx, rows: Vec<CollectionRow>) -> Result<Vec<Collection>, StoreError> {
+    let ids: Vec<CollectionId> = rows.iter().map(|row| row.id).collect();
     let mut lists: HashMap<CollectionId, [Vec<String>; 2]> = HashMap::new();
-    for reader in readers {
+    for reader in Sql::of(READERS).json(&ids).all::<ReaderRow>(tx).await? {
         let [users, groups] = lists.entry(reader.collection_id).or_default();
         if reader.is_group { groups.push(reader.name) } else { users.push(reader.name) }
     }
@@ -45,7 +46,7 @@ fn with_readers(rows: Vec<CollectionRow>, readers: Vec<ReaderRow>) -> Vec<Collec
             created_at: row.created_at,
         }
     };
-    rows.into_iter().map(collection).collect()
+    Ok(rows.into_iter().map(collection).collect())
 }
 
 const READABLE: Texts = texts!("
@@ -63,27 +64,21 @@ pub(super) async fn readable(tx: &mut Tx, user: UserId, only: Option<&[String]>)
     Ok(Access { collections: rows.into_iter().map(|(id,)| id).collect() })
 }
 
-const ALL: &str = "select id, name, visibility, created_at from collections order by name";
+const ALL: &str = "select id, name, visibility, created_at from collections where name > $1 order by name limit $2";
 
 // Whoever left no account behind is shown to nobody.
-const READERS: &str = "
+const READERS: Texts = texts!("
 select r.collection_id, r.kind = 'group' as is_group, coalesce(u.name, g.name) as name
 from collection_readers r
 left join users u on r.kind = 'user' and u.id = r.principal_id
 left join groups g on r.kind = 'group' and g.id = r.principal_id
-where coalesce(u.name, g.name) is not null order by name";
+where r.collection_id in (" [1] ") and coalesce(u.name, g.name) is not null order by name");
 
-pub(super) async fn all(tx: &mut Tx) -> Result<Vec<Collection>, StoreError> {
-    let rows = Sql::new(ALL).all(tx).await?;
-    Ok(with_readers(rows, Sql::new(READERS).all(tx).await?))
+pub(super) async fn all(tx: &mut Tx, after: Option<&str>, limit: i64) -> Result<Vec<Collection>, StoreError> {
+    // No collection's name is empty.
+    let rows = Sql::new(ALL).bind(after.unwrap_or_default()).bind(limit).all(tx).await?;
+    with_lists(tx, rows).await
 }
-
-const READERS_OF: &str = "
-select r.collection_id, r.kind = 'group' as is_group, coalesce(u.name, g.name) as name
-from collection_readers r
-left join users u on r.kind = 'user' and u.id = r.principal_id
-left join groups g on r.kind = 'group' and g.id = r.principal_id
-where r.collection_id = $1 and coalesce(u.name, g.name) is not null order by name";
 
 const SET: &str = "
 insert into collections (id, name, visibility, created_at) values ($1, $2, $3, $4)
@@ -120,8 +115,7 @@ pub(super) async fn set_readers(
 
 /// The collection of this row, with its list.
 async fn one(tx: &mut Tx, row: CollectionRow) -> Result<Collection, StoreError> {
-    let readers = Sql::new(READERS_OF).bind(row.id).all(tx).await?;
-    with_readers(vec![row], readers).pop().ok_or(StoreError::NotFound)
+    with_lists(tx, vec![row]).await?.pop().ok_or(StoreError::NotFound)
 }
 
 const MAKE: &str = "

@@ -41,8 +41,8 @@ impl DocumentStore for Storage {
         collections::readable(&mut self.glance().await?, user, only).await
     }
 
-    async fn collections(&self) -> Result<Vec<Collection>, StoreError> {
-        collections::all(&mut self.read().await?).await
+    async fn collections(&self, after: Option<&str>, limit: i64) -> Result<Vec<Collection>, StoreError> {
+        collections::all(&mut self.read().await?, after, limit).await
     }
 
     async fn collection(&self, name: &str) -> Result<Collection, StoreError> {

@@ -95,7 +95,8 @@ pub(in crate::http) struct DeletedView {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(in crate::http) struct SessionQuery {
-    /// Words of a title, or of a message; the beginning of a word finds it too. 1 to 200 characters.
+    /// Words of a title, or of a message; three letters or more find the words that begin so too. Marks and emoji are
+    /// passed over. 1 to 200 characters.
     q: Option<String>,
     /// Most items, 1 to 1000.
     limit: Option<u32>,

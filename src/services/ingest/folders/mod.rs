@@ -32,6 +32,8 @@ use crate::domain::{
 pub const MAX_FOLDERS: usize = 100;
 /// Longest path, in bytes.
 const MAX_PATH: usize = 4_096;
+/// Where no page is asked for.
+const ALL: i64 = i64::MAX;
 /// Bad files that are listed of each folder.
 const BAD_FILES: i64 = 100;
 /// Folders that are scanned at the same time.
@@ -184,7 +186,7 @@ impl Folders {
         let path = whole(path)?;
         let folder = inner.folder(path, collection, None, inner.clock.now())?;
         inner.check(folder.id, &folder.path).await.map_err(FolderError::Fault)?;
-        if inner.store.folders(0).await?.len() >= MAX_FOLDERS {
+        if inner.store.folders(None, ALL, 0).await?.len() >= MAX_FOLDERS {
             return Err(FolderError::TooMany);
         }
         match inner.store.add_folder(&folder).await {
@@ -192,7 +194,7 @@ impl Folders {
             added => added?,
         }
         inner.wake.notify_one();
-        let listed = self.list().await?.into_iter().find(|listed| listed.folder.id == folder.id);
+        let listed = self.list(None, ALL).await?.into_iter().find(|listed| listed.folder.id == folder.id);
         listed.ok_or(FolderError::Store(StoreError::NotFound))
     }
 
@@ -202,7 +204,7 @@ impl Folders {
     /// `NotFound`, `Ambiguous`, `SetByConfig`; those of the store.
     pub async fn remove(&self, path: &str, collection: Option<&str>) -> Result<ListedFolder, FolderError> {
         let path = whole(path)?;
-        let mut found = self.list().await?;
+        let mut found = self.list(None, ALL).await?;
         found.retain(|listed| {
             let folder = &listed.folder;
             Path::new(&folder.path) == path && collection.is_none_or(|name| name == folder.collection)
@@ -218,12 +220,12 @@ impl Folders {
         Ok(listed)
     }
 
-    /// All folders, by path.
+    /// Folders by path and collection, after those of the last one seen.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn list(&self) -> Result<Vec<ListedFolder>, StoreError> {
-        self.inner.store.folders(BAD_FILES).await
+    pub async fn list(&self, after: Option<(&str, &str)>, limit: i64) -> Result<Vec<ListedFolder>, StoreError> {
+        self.inner.store.folders(after, limit, BAD_FILES).await
     }
 }
 

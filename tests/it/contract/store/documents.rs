@@ -125,7 +125,7 @@ pub(super) async fn profile(test: &TestStore) -> ProfileId {
 }
 
 async fn stage(test: &TestStore, upload: &Upload, document: DocumentId, fence: Fence, text: &str) -> Segment {
-    let collections = test.store.collections().await.unwrap();
+    let collections = test.store.collections(None, 100).await.unwrap();
     let collection = collections.into_iter().find(|each| each.name == upload.collection).unwrap().id;
     let version = upload.version;
     test.store.stage_version(fence, &described(upload, text)).await.unwrap();
@@ -469,7 +469,8 @@ async fn a_collection_goes_when_nothing_is_in_it(test: &mut TestStore) {
     let kept = publish_text(test, &other, "Two years.").await;
     assert_eq!(test.store.delete_collection("default").await, Ok(Emptied::Deleted));
     assert_eq!(test.store.collection("default").await, Err(StoreError::NotFound));
-    let names: Vec<String> = test.store.collections().await.unwrap().into_iter().map(|each| each.name).collect();
+    let names: Vec<String> =
+        test.store.collections(None, 100).await.unwrap().into_iter().map(|each| each.name).collect();
     assert_eq!(names, ["other"]);
     assert_eq!(test.store.document(kept).await.unwrap().collection_name, "other");
     assert_eq!(test.store.version(document, 1).await, Err(StoreError::NotFound), "nothing is left of what was in it");
@@ -490,7 +491,7 @@ async fn readers_of_a_collection_are_enforced(test: &mut TestStore) {
         created_at: test.now(),
     };
     assert_eq!(listed, Ok(secret.clone()));
-    assert_eq!(test.store.collections().await, Ok(vec![secret.clone()]));
+    assert_eq!(test.store.collections(None, 100).await, Ok(vec![secret.clone()]));
     let inside = Upload { collection: "秘密".into(), ..upload(test, "a.txt", "v1") };
     let document = publish_text(test, &inside, "Two years.").await;
     publish_text(test, &upload(test, "b.txt", "v2"), "Public.").await;
@@ -517,7 +518,8 @@ async fn readers_of_a_collection_are_enforced(test: &mut TestStore) {
     let opened = test.store.set_readers("秘密", test.id(), &Readers::Everyone, test.now()).await;
     assert_eq!(opened, Ok(Collection { visibility: Visibility::Everyone, users: Vec::new(), ..secret }));
     assert_eq!(test.store.readable(bob, None).await.unwrap().collections, both);
-    let names: Vec<String> = test.store.collections().await.unwrap().into_iter().map(|each| each.name).collect();
+    let names: Vec<String> =
+        test.store.collections(None, 100).await.unwrap().into_iter().map(|each| each.name).collect();
     assert_eq!(names, ["default", "秘密"]);
 }
 
@@ -543,7 +545,7 @@ async fn a_group_reads_while_it_is_named_and_one_is_in_it(test: &mut TestStore) 
     assert!(!reads(bob).await);
     let again = test.store.add_group(test.id(), "hr", &[bob]).await.unwrap().id;
     assert!(!reads(bob).await);
-    assert_eq!(test.store.collections().await.unwrap()[0].groups, Vec::<String>::new());
+    assert_eq!(test.store.collections(None, 100).await.unwrap()[0].groups, Vec::<String>::new());
     test.store.set_readers("secret", secret, &only(&[eva], &[again]), test.now()).await.unwrap();
     assert!(reads(eva).await && reads(bob).await);
     test.store.set_readers("secret", secret, &only(&[], &[]), test.now()).await.unwrap();

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use askback::domain::{
-    chat::{ChatStore, Citation, Extent, Feedback, Finish, HistoryStore, Message, Rating, SessionChange},
+    chat::{ChatStore, Citation, Extent, Finish, HistoryStore, Message, SessionChange},
     error::StoreError,
     hitl::{HitlStatus, Settlement},
     id::{MessageId, UserId},
@@ -35,7 +35,6 @@ on_both_engines!(
     a_search_finds_own_sessions_alone_newest_first,
     what_is_deleted_or_replaced_is_not_found,
     other_answers_are_found_and_deleted_by_themselves,
-    feedback_is_the_last_that_was_given,
     questions_come_with_their_moves,
     what_is_anothers_does_not_exist,
 );
@@ -456,23 +455,6 @@ async fn other_answers_are_found_and_deleted_by_themselves(test: &mut TestStore)
     assert_eq!((session.message_count, session.active_leaf), (2, Some(first.accepted.message)));
     assert_eq!(found(test, eva, "antelope").await, Vec::<String>::new());
     assert_eq!(found(test, eva, "giraffe").await, ["s"]);
-}
-
-async fn feedback_is_the_last_that_was_given(test: &mut TestStore) {
-    let (eva, bob) = (someone(test, "eva").await, someone(test, "bob").await);
-    let root = exchange(test, eva, None, "root", "r").await;
-    let message = root.accept.message;
-    let rate = |rating, comment: Option<&str>| Feedback { rating, comment: comment.map(str::to_owned) };
-    let up = rate(Rating::Up, Some("好"));
-    test.store.rate(eva, "s", message, &up, test.now()).await.unwrap();
-    assert_eq!(test.store.message(eva, message).await.unwrap().feedback, Some(up));
-    let down = rate(Rating::Down, None);
-    test.store.rate(eva, "s", message, &down, test.now()).await.unwrap();
-    assert_eq!(test.store.message(eva, message).await.unwrap().feedback, Some(down.clone()));
-    for (user, session, message) in [(bob, "s", message), (eva, "t", message), (eva, "s", test.id())] {
-        assert_eq!(test.store.rate(user, session, message, &down, test.now()).await, Err(StoreError::NotFound));
-    }
-    test.store.delete_message(eva, "s", message).await.unwrap();
 }
 
 async fn questions_come_with_their_moves(test: &mut TestStore) {

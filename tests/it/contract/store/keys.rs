@@ -40,8 +40,11 @@ async fn a_key_is_found_by_its_hash_and_listed_newest_first(test: &mut TestStore
     added(test, bob, 3).await;
     assert_eq!(test.store.key(&[1; 32]).await, Ok(first.clone()));
     assert_eq!(test.store.key(&[9; 32]).await, Err(StoreError::NotFound));
-    assert_eq!(test.store.keys(eva).await, Ok(vec![second, first]));
-    assert_eq!(test.store.keys(test.id()).await, Ok(Vec::new()));
+    assert_eq!(test.store.keys(eva, None, 1).await, Ok(vec![second.clone()]));
+    let place = (second.created_at, second.id);
+    assert_eq!(test.store.keys(eva, Some(place), 100).await, Ok(vec![first.clone()]));
+    assert_eq!(test.store.keys(eva, None, 100).await, Ok(vec![second, first]));
+    assert_eq!(test.store.keys(test.id(), None, 100).await, Ok(Vec::new()));
     let nobodys = key(test, test.id(), "nobody's");
     assert_eq!(test.store.add_key(&nobodys, &[4; 32], MOST).await, Err(StoreError::NotFound));
 }
@@ -55,7 +58,7 @@ async fn of_many_that_are_made_at_once_no_more_than_may_be_stay(test: &mut TestS
     let outcomes = futures::future::join_all(tries).await;
     let refused = outcomes.iter().filter(|outcome| matches!(outcome, Err(StoreError::Conflict(_)))).count();
     assert_eq!((outcomes.iter().filter(|outcome| outcome.is_ok()).count(), refused), (3, 5), "{outcomes:?}");
-    let kept = test.store.keys(eva).await.unwrap();
+    let kept = test.store.keys(eva, None, 100).await.unwrap();
     assert_eq!(kept.len(), 3);
     test.store.revoke_key(eva, kept[0].id).await.unwrap();
     assert_eq!(test.store.add_key(&key(test, eva, "in its place"), &[9; 32], 3).await, Ok(()));
@@ -86,15 +89,15 @@ async fn what_ends_a_users_tokens_ends_their_keys(test: &mut TestStore) {
     let others = added(test, bob, 9).await;
     added(test, eva, 1).await;
     test.store.set_password(eva, "new").await.unwrap();
-    assert_eq!(test.store.keys(eva).await, Ok(Vec::new()), "by another password");
+    assert_eq!(test.store.keys(eva, None, 100).await, Ok(Vec::new()), "by another password");
     added(test, eva, 1).await;
     for disabled in [true, false] {
         let change = AccountChange { disabled: Some(disabled), ..AccountChange::default() };
         test.store.change_account(eva, change, "local", test.now()).await.unwrap();
     }
-    assert_eq!(test.store.keys(eva).await, Ok(Vec::new()), "they do not come back with the account");
+    assert_eq!(test.store.keys(eva, None, 100).await, Ok(Vec::new()), "they do not come back with the account");
     added(test, eva, 1).await;
     test.store.delete_account(eva, "local").await.unwrap();
     assert_eq!(test.store.key(&[1; 32]).await, Err(StoreError::NotFound), "with the account");
-    assert_eq!(test.store.keys(bob).await, Ok(vec![others]));
+    assert_eq!(test.store.keys(bob, None, 100).await, Ok(vec![others]));
 }
