@@ -57,10 +57,10 @@ use crate::{
         },
         memory::{conversations::Conversations, events::Events},
         record::{
-            self, Recorder, TapedChats, TapedClock, TapedDocuments, TapedEmbedder, TapedMemory, TapedModel, TapedQueue,
-            taped,
+            self, Recorder, TapedChats, TapedClock, TapedDocuments, TapedEmbedder, TapedEpisodes, TapedMemory,
+            TapedModel, TapedQueue, taped,
         },
-        retrieval::{Judges, KnowledgeTool, Retrieval, search::Search},
+        retrieval::{Judges, KnowledgeTool, ListSources, OpenSource, Retrieval, search::Search},
     },
     telemetry::Metrics,
 };
@@ -261,6 +261,7 @@ impl Node {
             judges: Judges::default(),
             config: limits::retrieval(config),
         });
+        let episodes = TapedEpisodes::over(store.clone());
         let chat = Chat::new(
             ChatPorts {
                 chats: TapedChats::over(store.clone()),
@@ -273,7 +274,11 @@ impl Node {
                 fast,
                 retrieval: Arc::clone(&retrieval),
                 // Over ports that are recorded. A tool that asks elsewhere is to stand in a `TapedTool`.
-                tools: Registry::new(vec![Arc::new(KnowledgeTool::new(Arc::clone(&retrieval)))]),
+                tools: Registry::new(vec![
+                    Arc::new(KnowledgeTool::new(Arc::clone(&retrieval))),
+                    Arc::new(ListSources::new(Arc::clone(&retrieval), Arc::clone(&episodes))),
+                    Arc::new(OpenSource::new(Arc::clone(&retrieval), episodes)),
+                ]),
                 recorder: Recorder::new(store.clone(), store.clone(), Arc::clone(&clock), limits::keeping(config)),
             },
             limits::chat(config, &node, &boot),

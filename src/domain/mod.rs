@@ -2,6 +2,7 @@
 
 pub mod chat;
 pub mod conversation;
+pub mod episode;
 pub mod error;
 pub mod event;
 pub mod evidence;

@@ -11,6 +11,7 @@
     unreachable_pub
 )]
 
+mod agent;
 mod asking;
 mod cli;
 mod clocks;

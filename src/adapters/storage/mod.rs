@@ -7,6 +7,7 @@ mod accounts;
 mod chats;
 mod conversations;
 mod documents;
+mod episodes;
 mod folders;
 mod groups;
 mod jobs;

@@ -182,11 +182,12 @@ impl Inner {
             access: self.readable(scene, only.as_deref()).await?,
             only,
             session: scene.accepted.session.id,
+            parent: scene.accepted.parent,
             run: scene.run,
             message: question.to_owned(),
             background,
             quota: Arc::new(Quota::new(self.config.knowledge_quota)),
-            markers: Arc::default(),
+            markers: Arc::clone(&work.markers),
             progress: Arc::clone(work.transcript.sink()) as Arc<dyn Progress>,
         })
     }

@@ -62,6 +62,7 @@ impl Inner {
         work.transcript.trace = Some(Box::new(trace));
         match finding {
             Finding::Answer(evidence) => {
+                let evidence = work.markers.found(evidence);
                 let material = material(&record, &evidence);
                 let messages = context.prompts(ANSWER, &material, self.config.window_tokens);
                 work.transcript.answer_from(evidence);

@@ -30,6 +30,7 @@ use crate::{
         memory::EventId,
         problem::Problem,
         run::RunStatus,
+        tool::Markers,
         user::Role,
     },
     services::memory::Notes,
@@ -97,11 +98,20 @@ pub(super) struct Work {
     pub(super) told: Vec<EventId>,
     /// Messages before the question, as far as a turn reads back; `None` where it read none.
     pub(super) earlier: Option<usize>,
+    /// Numbers what is found.
+    pub(super) markers: Arc<Markers>,
 }
 
 impl Work {
     fn new(sink: Arc<Sink>) -> Self {
-        Self { transcript: Transcript::new(sink), settlement: None, verdict: None, told: Vec::new(), earlier: None }
+        Self {
+            transcript: Transcript::new(sink),
+            settlement: None,
+            verdict: None,
+            told: Vec::new(),
+            earlier: None,
+            markers: Arc::default(),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use super::{Unrecorded, tape, tape::Turned, through};
 use crate::domain::{
     chat::{Accept, Accepted, ChatStore, Finish, HitlMove, Message, Refused, Said, Session},
+    episode::{Episode, EpisodeId, EpisodeStore, Source},
     error::StoreError,
     hitl::Pending,
     id::{HitlId, MessageId, RunId, SessionId, UserId},
@@ -168,6 +169,38 @@ impl MemoryStore for TapedMemory {
             return Ok(());
         }
         self.0.add_event(event).await
+    }
+}
+
+/// Episodes, as turns read them.
+pub struct TapedEpisodes(Arc<dyn EpisodeStore>);
+
+impl TapedEpisodes {
+    /// Over `inner`.
+    #[must_use]
+    pub fn over(inner: Arc<dyn EpisodeStore>) -> Arc<dyn EpisodeStore> {
+        Arc::new(Self(inner))
+    }
+}
+
+#[async_trait]
+impl EpisodeStore for TapedEpisodes {
+    async fn results(&self, user: UserId, session: SessionId, leaf: MessageId) -> Result<Vec<Source>, StoreError> {
+        through("memory.results", &(user, session, leaf), self.0.results(user, session, leaf)).await
+    }
+
+    async fn episodes(
+        &self,
+        user: UserId,
+        session: Option<SessionId>,
+        after: Option<(Millis, EpisodeId)>,
+        limit: i64,
+    ) -> Result<Vec<Episode>, StoreError> {
+        self.0.episodes(user, session, after, limit).await
+    }
+
+    async fn forget_episodes(&self, user: UserId, session: Option<SessionId>) -> Result<(), StoreError> {
+        self.0.forget_episodes(user, session).await
     }
 }
 

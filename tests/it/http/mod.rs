@@ -1,6 +1,7 @@
 //! The doors, from outside.
 
 mod accounts;
+mod agent;
 mod bad_input;
 mod chat;
 mod collections;

@@ -41,7 +41,7 @@ use askback::{
         },
         memory::{conversations::Conversations, events::Events},
         record::{Keeping, Recorder},
-        retrieval::{Judges, KnowledgeTool, Retrieval, RetrievalConfig, search::Search},
+        retrieval::{Judges, KnowledgeTool, ListSources, OpenSource, Retrieval, RetrievalConfig, search::Search},
     },
 };
 use async_trait::async_trait;
@@ -195,7 +195,11 @@ impl TestApp {
                 chat_model,
                 fast: None,
                 retrieval: retrieval.clone(),
-                tools: Registry::new(vec![Arc::new(KnowledgeTool::new(retrieval.clone()))]),
+                tools: Registry::new(vec![
+                    Arc::new(KnowledgeTool::new(retrieval.clone())),
+                    Arc::new(ListSources::new(retrieval.clone(), store.clone())),
+                    Arc::new(OpenSource::new(retrieval.clone(), store.clone())),
+                ]),
                 recorder: Recorder::new(store.clone(), store.clone(), port.clone(), Keeping::default()),
             },
             ChatConfig { max_running: setup.max_running, ..ChatConfig::new("test", "1") },

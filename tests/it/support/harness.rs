@@ -22,9 +22,10 @@ use askback::{
         agent::registry::Registry,
         chat::{Chat, ChatConfig, ChatPorts, Frame, StartError, Submission, Turn},
         record::{
-            Keeping, Recorder, TapedChats, TapedClock, TapedDocuments, TapedMemory, TapedModel, TapedQueue, TapedTool,
+            Keeping, Recorder, TapedChats, TapedClock, TapedDocuments, TapedEpisodes, TapedMemory, TapedModel,
+            TapedQueue, TapedTool,
         },
-        retrieval::{KnowledgeTool, Retrieval},
+        retrieval::{KnowledgeTool, ListSources, OpenSource, Retrieval},
     },
 };
 use async_trait::async_trait;
@@ -347,6 +348,7 @@ impl Harness {
         let Parts { store, folder, clock, user, model, search, retrieval, tool, fast, faults, keeping } = parts;
         let mut config = ChatConfig::new("node", boot);
         change(&mut config);
+        let episodes = TapedEpisodes::over(Arc::new(store.clone()));
         let ports = ChatPorts {
             chats: TapedChats::over(Arc::new(FaultyChats { inner: Arc::new(store.clone()), faults: faults.clone() })),
             queue: TapedQueue::over(Arc::new(FaultyQueue { inner: Arc::new(store.clone()), faults: faults.clone() })),
@@ -357,7 +359,11 @@ impl Harness {
             chat_model: TapedModel::chat(Arc::new(FaultyModel { inner: Arc::clone(&model), faults: faults.clone() })),
             fast: fast.clone().map(TapedModel::fast),
             retrieval: Arc::clone(&retrieval),
-            tools: Registry::new(vec![Arc::clone(&tool)]),
+            tools: Registry::new(vec![
+                Arc::clone(&tool),
+                Arc::new(ListSources::new(Arc::clone(&retrieval), Arc::clone(&episodes))),
+                Arc::new(OpenSource::new(Arc::clone(&retrieval), episodes)),
+            ]),
             recorder: Recorder::new(Arc::new(store.clone()), Arc::new(store.clone()), as_port(&clock), keeping),
         };
         Self {

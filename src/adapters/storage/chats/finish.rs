@@ -1,7 +1,10 @@
 //! Ending a turn: one transaction that releases the session and writes the answer with all that hangs on it.
 
 use super::{
-    super::sql::{Sql, Texts, Tx, Word, texts, unreadable},
+    super::{
+        episodes,
+        sql::{Sql, Texts, Tx, Word, texts, unreadable},
+    },
     hitl, log,
     search::{self, Terms},
     tree,
@@ -27,6 +30,7 @@ pub(super) async fn finish(tx: &mut Tx, finish: Finish, terms: &Terms) -> Result
         search::write_message(tx, finish.session, finish.message, terms).await?;
         add_parts(tx, finish.message, finish.run, &finish.parts).await?;
         add_citations(tx, finish.message, &finish.citations).await?;
+        episodes::add(tx, &finish).await?;
     } else if anew {
         remove_message(tx, &finish).await?;
     }

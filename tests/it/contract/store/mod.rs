@@ -4,6 +4,7 @@ mod accounts;
 mod chats;
 mod conversations;
 mod documents;
+mod episodes;
 mod history;
 mod jobs;
 mod keys;
