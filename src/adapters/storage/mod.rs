@@ -15,6 +15,7 @@ mod keys;
 mod memory;
 mod open;
 mod recordings;
+mod settings;
 mod sql;
 mod users;
 mod writer;

@@ -3,6 +3,7 @@
 mod bounded;
 pub mod registry;
 pub mod run;
+mod weather;
 
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
@@ -15,6 +16,7 @@ use crate::domain::{
     user::Role,
 };
 
+pub use self::weather::CurrentWeather;
 use self::{
     registry::Registry,
     run::{Event, Run, Step},
@@ -224,7 +226,8 @@ pub async fn listen(
 
 /// The answer of a call that was not carried out, for those who watch.
 fn not_carried_out(call: &ToolCall, text: &str) -> Said {
-    let status = if text.starts_with("Error") || text.starts_with("STEP_LIMIT") { "error" } else { "ok" };
+    let status =
+        if ["Error (", "Error:", "STEP_LIMIT"].iter().any(|begins| text.starts_with(begins)) { "error" } else { "ok" };
     Said::Answered {
         view: ResultView {
             id: call.id.clone(),

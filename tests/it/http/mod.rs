@@ -10,6 +10,7 @@ mod documents;
 mod events;
 mod folders;
 mod keys;
+mod memory;
 mod openai;
 mod people;
 mod privacy;

@@ -21,9 +21,10 @@ use askback::{
     services::{
         agent::registry::Registry,
         chat::{Chat, ChatConfig, ChatPorts, Frame, StartError, Submission, Turn},
+        memory::{Remember, settings::Settings},
         record::{
             Keeping, Recorder, TapedChats, TapedClock, TapedDocuments, TapedEpisodes, TapedMemory, TapedModel,
-            TapedQueue, TapedTool,
+            TapedQueue, TapedSettings, TapedTool,
         },
         retrieval::{KnowledgeTool, ListSources, OpenSource, Retrieval},
     },
@@ -354,6 +355,7 @@ impl Harness {
             queue: TapedQueue::over(Arc::new(FaultyQueue { inner: Arc::new(store.clone()), faults: faults.clone() })),
             history: Arc::new(store.clone()),
             memory: TapedMemory::over(Arc::new(store.clone())),
+            settings: TapedSettings::over(Arc::new(store.clone())),
             documents: TapedDocuments::over(Arc::new(store.clone())),
             clock: TapedClock::over(as_port(&clock)),
             chat_model: TapedModel::chat(Arc::new(FaultyModel { inner: Arc::clone(&model), faults: faults.clone() })),
@@ -363,6 +365,7 @@ impl Harness {
                 Arc::clone(&tool),
                 Arc::new(ListSources::new(Arc::clone(&retrieval), Arc::clone(&episodes))),
                 Arc::new(OpenSource::new(Arc::clone(&retrieval), episodes)),
+                TapedTool::over(Arc::new(Remember::new(Settings::new(Arc::new(store.clone()), as_port(&clock))))),
             ]),
             recorder: Recorder::new(Arc::new(store.clone()), Arc::new(store.clone()), as_port(&clock), keeping),
         };

@@ -26,6 +26,7 @@ use crate::domain::{
     evidence::{ParsedEvidence, parse_evidence},
     index::Embedder,
     model::{ChatModel, ModelRequest, ModelStream, Prompt, ToolCall},
+    setting::language_wanted,
 };
 use crate::text::{
     cut,
@@ -56,9 +57,9 @@ impl Builtin {
         Self { embedder }
     }
 
-    async fn answer(&self, evidence: &ParsedEvidence, asked: &str) -> String {
+    async fn answer(&self, evidence: &ParsedEvidence, asked: &str, wanted: Option<Lang>) -> String {
         let question = if evidence.question.trim().is_empty() { asked } else { evidence.question.as_str() };
-        let lang = language(question, asked);
+        let lang = wanted.unwrap_or_else(|| language(question, asked));
         if evidence.guidance.parts.is_empty() {
             return self.answer_one(evidence, question, asked, lang).await;
         }
@@ -104,14 +105,15 @@ impl ChatModel for Builtin {
         let prompt_tokens = speak::tokens_of(&request.messages);
         let turn = Turn::read(&request);
         let asked = turn.asked;
-        let lang = language(asked, asked);
+        let wanted = wanted(&request.messages);
+        let lang = wanted.unwrap_or_else(|| language(asked, asked));
         let text = match turn.step {
             Step::Asked if offers(&request, SEARCH) => match talk::reply(asked, lang) {
                 Some(text) => text.to_owned(),
                 None => return Ok(speak::call(first_call(&request, asked), prompt_tokens)),
             },
             Step::Asked => talk::reply(asked, lang).unwrap_or(write::cannot_search(lang)).to_owned(),
-            Step::Found(evidence) => self.answer(&evidence, asked).await,
+            Step::Found(evidence) => self.answer(&evidence, asked, wanted).await,
             Step::Opened(evidence) => told::opened(&evidence, lang),
             Step::FoundNothing => write::no_knowledge(lang).to_owned(),
             Step::Listed(text) => told::listed(text, lang),
@@ -143,6 +145,15 @@ fn own(question: &str) -> &str {
 /// The language to answer in: that of what was typed, else the question's ("2" has none).
 fn language(question: &str, asked: &str) -> Lang {
     [asked, own(question), question].into_iter().map(detect).find(|lang| *lang != Lang::Other).unwrap_or(Lang::En)
+}
+
+/// The language that the user has asked for once and for all, if it is one of those that this model writes.
+fn wanted(messages: &[Prompt]) -> Option<Lang> {
+    let code = messages.iter().find_map(|message| match message {
+        Prompt::System { content } => language_wanted(content),
+        _ => None,
+    })?;
+    [Lang::En, Lang::Zh].into_iter().find(|lang| lang.code() == Some(code))
 }
 
 fn offers(request: &ModelRequest, tool: &str) -> bool {

@@ -12,6 +12,7 @@ mod memory;
 mod opening;
 mod profiles;
 mod questions;
+mod settings;
 mod turns;
 mod upkeep;
 mod users;
