@@ -160,4 +160,9 @@ async fn the_built_in_model_writes_in_the_language_that_is_wanted() {
     ann.put("/memory/settings/language", json!({ "value": "Chinese" })).await;
     assert_eq!(ask("Thanks!").await, "不客气。");
     assert_eq!(ask("Who was the first king of Atlantis?").await, "文档中没有找到这个问题的答案。");
+    assert_eq!(ask("Please answer in English from now on.").await, "I will answer in English from now on.");
+    assert_eq!(ann.get("/memory/settings/language").await.json()["value"], "en");
+    assert_eq!(ask("谁是亚特兰蒂斯的第一位国王？").await, "The documents do not contain an answer to this question.");
+    assert_eq!(ask("以后用中文回答").await, "好的，以后我用中文回答。");
+    assert_eq!(ask("Thanks!").await, "不客气。");
 }

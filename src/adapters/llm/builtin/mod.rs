@@ -26,7 +26,7 @@ use crate::domain::{
     evidence::{ParsedEvidence, parse_evidence},
     index::Embedder,
     model::{ChatModel, ModelRequest, ModelStream, Prompt, ToolCall},
-    setting::language_wanted,
+    setting::{LANGUAGE, language_wanted},
 };
 use crate::text::{
     cut,
@@ -37,6 +37,7 @@ use crate::text::{
 const SEARCH: &str = "search_knowledge_base";
 const LIST: &str = "list_sources";
 const OPEN: &str = "open_source";
+const REMEMBER: &str = "remember";
 /// Characters by which the end of a begun answer is known again.
 const LAST_WORDS: usize = 24;
 /// Most characters of a query.
@@ -117,6 +118,7 @@ impl ChatModel for Builtin {
             Step::Opened(evidence) => told::opened(&evidence, lang),
             Step::FoundNothing => write::no_knowledge(lang).to_owned(),
             Step::Listed(text) => told::listed(text, lang),
+            Step::Remembered(text) => told::remembered(text, lang),
             Step::Told(text) => told::told(text, lang),
         };
         let rest = behind(turn.begun, &text);
@@ -160,7 +162,7 @@ fn offers(request: &ModelRequest, tool: &str) -> bool {
     request.tools.iter().any(|offered| offered.name == tool)
 }
 
-/// The call that a message begins with: a search, unless it speaks of the results of the last one.
+/// The call that a message begins with: a search, unless it speaks of the results of the last one, or wishes a language.
 fn first_call(request: &ModelRequest, asked: &str) -> ToolCall {
     let messages = &request.messages;
     let is_cited = |message: &Prompt| matches!(message, Prompt::Assistant { content, .. } if wishes::is_cited(content));
@@ -168,6 +170,9 @@ fn first_call(request: &ModelRequest, asked: &str) -> ToolCall {
     let (name, arguments) = match wish {
         Some(Wish::Open(index)) if offers(request, OPEN) => (OPEN, json!({ "index": index })),
         Some(Wish::List) if offers(request, LIST) => (LIST, json!({})),
+        Some(Wish::Speak(lang)) if offers(request, REMEMBER) => {
+            (REMEMBER, json!({ "key": LANGUAGE, "value": lang.code() }))
+        }
         _ => (SEARCH, json!({ "query": query(messages) })),
     };
     ToolCall { id: "call_1".into(), name: name.into(), arguments: arguments.to_string() }
@@ -202,6 +207,8 @@ enum Step<'r> {
     FoundNothing,
     /// Results were listed.
     Listed(&'r str),
+    /// Something is remembered.
+    Remembered(&'r str),
     /// Another tool answered.
     Told(&'r str),
 }
@@ -245,6 +252,8 @@ impl<'r> Turn<'r> {
             Step::Found(evidence)
         } else if let Some((_, content)) = told.filter(|(name, _)| *name == LIST) {
             Step::Listed(content)
+        } else if let Some((_, content)) = told.filter(|(name, _)| *name == REMEMBER) {
+            Step::Remembered(content)
         } else if let Some((_, content)) = told.filter(|(_, content)| !content.starts_with(LIMIT_REACHED)) {
             Step::Told(content)
         } else if results.count() > 0 {

@@ -58,6 +58,15 @@ pub(super) fn listed(text: &str, lang: Lang) -> String {
     }
 }
 
+/// That something is remembered; a language in that language.
+pub(super) fn remembered(text: &str, lang: Lang) -> String {
+    match text.strip_prefix("Remembered: language = ") {
+        Some("en") => "I will answer in English from now on.".to_owned(),
+        Some("zh") => "好的，以后我用中文回答。".to_owned(),
+        _ => told(text, lang),
+    }
+}
+
 /// Class and message, where the text is that of a fault.
 fn fault(text: &str) -> Option<(FaultCode, &str)> {
     let (code, message) = text.strip_prefix(ERROR)?.split_once("): ")?;

@@ -1,19 +1,22 @@
-//! What the built-in model understands of talk about the last search's results: "open the second one", 列出来源. A message
-//! has to say that and nothing else; whatever asks for more is searched for.
+//! What the built-in model understands of talk about the last search's results, and of wishes for a language: "open the
+//! second one", 列出来源, "answer in Chinese from now on". A message has to say that and nothing else; whatever asks for
+//! more is searched for.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::text::fold;
+use crate::text::{fold, lang::Lang};
 
-/// What the user wants of the results.
+/// What the user wants in place of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wish {
     /// See the one of this number.
     Open(u32),
     /// Know which there are.
     List,
+    /// Be answered in this language.
+    Speak(Lang),
 }
 
 /// Numbers as words, by value.
@@ -56,9 +59,14 @@ impl Table {
         Self(patterns.iter().map(|pattern| Regex::new(&format!("^(?:{pattern})$")).ok()).collect())
     }
 
-    fn number(&self, said: &str) -> Option<u32> {
+    /// What stands in the place that the patterns leave open.
+    fn word<'s>(&self, said: &'s str) -> Option<&'s str> {
         let captures = self.0.iter().flatten().find_map(|pattern| pattern.captures(said))?;
-        value(captures.iter().skip(1).flatten().next()?.as_str())
+        captures.iter().skip(1).flatten().next().map(|word| word.as_str())
+    }
+
+    fn number(&self, said: &str) -> Option<u32> {
+        self.word(said).and_then(value)
     }
 
     fn matches(&self, said: &str) -> bool {
@@ -111,13 +119,31 @@ static LIST: LazyLock<Table> = LazyLock::new(|| {
     ])
 });
 
-/// What `message` wants of the results. `is_cited`: an answer with numbers stands above it, so that a mere place, or a
+/// Wants a language.
+static SPEAK: LazyLock<Table> = LazyLock::new(|| {
+    let answer = "(?:answer|reply|respond|write|speak)(?: to)?(?: me| us)?(?: only)?";
+    Table::new(&[
+        format!(
+            "{EN_ASKED}(?:from now on )?(?:please )?(?:always )?{answer} in (english|chinese|mandarin)\
+             (?: from now on| in future| in the future| always)?{EN_POLITE}"
+        ),
+        "(?:以后|今后|从现在起|从现在开始|请|麻烦|你|能不能|可以|都|一直|总是|只)*用(中文|汉语|普通话|英文|英语)\
+         (?:来|跟我|和我|给我|对我)*(?:回答|回复|答复|交流|说话|沟通)(?:我的问题|我|问题)?(?:吧|吗|谢谢|好吗|可以吗)*"
+            .to_owned(),
+    ])
+});
+
+/// What `message` wants of the results, or which language. `is_cited`: an answer with numbers stands above it, so that a mere place, or a
 /// word for sources, can mean them.
 pub(super) fn wish(message: &str, is_cited: bool) -> Option<Wish> {
     let folded = fold(message);
     let said = plain(&folded);
     if let Some(number) = OPEN.number(&said) {
         return Some(Wish::Open(number));
+    }
+    if let Some(called) = SPEAK.word(&said) {
+        let is_english = matches!(called, "english" | "英文" | "英语");
+        return Some(Wish::Speak(if is_english { Lang::En } else { Lang::Zh }));
     }
     if !is_cited {
         return None;
@@ -204,8 +230,27 @@ mod tests {
     }
 
     #[test]
+    fn a_language_is_wished_for_in_both_languages() {
+        for (message, lang) in [
+            ("Please answer in Chinese from now on.", Lang::Zh),
+            ("From now on, always reply to me in English", Lang::En),
+            ("Can you respond in English?", Lang::En),
+            ("以后请用中文回答", Lang::Zh),
+            ("请用英文回答我的问题吧", Lang::En),
+            ("從現在起用英語回覆", Lang::En),
+        ] {
+            assert_eq!(wish(message, false), Some(Wish::Speak(lang)), "{message}");
+        }
+    }
+
+    #[test]
     fn a_real_question_is_no_wish() {
         for message in [
+            "Must we answer in English?",
+            "Answer in English: how long is the warranty?",
+            "用英文回答客户需要多久？",
+            "客服用中文回答吗",
+            "答复用英文",
             "How do I open the second door?",
             "When does the second document have to be handed in?",
             "open the second valve",
