@@ -4,7 +4,8 @@
 //! # From above
 //!
 //! A question comes through a door ([`http`], or the command line), becomes a turn ([`services::chat`]), is worked on by
-//! an agent ([`services::agent`]) whose one tool is retrieval ([`services::retrieval`]), and ends in one transaction.
+//! an agent ([`services::agent`]) whose first tool is retrieval ([`services::retrieval`]), and ends in one transaction.
+//! Others open what was found, tell the weather, and remember what the user wants ([`services::memory`]).
 //! What a turn's ports answered can be recorded, and the turn be run again on it ([`services::record`]).
 //! A document comes through a door, or lies in a watched folder, becomes a job ([`services::ingest`]), and one swap makes
 //! its new version answer.

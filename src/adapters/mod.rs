@@ -1,5 +1,6 @@
 //! The ports' implementations, one folder per technology's kind.
 
+pub mod amap;
 pub mod blobs;
 pub mod clock;
 pub mod embed;

@@ -20,7 +20,6 @@ pub(super) fn refuse_unsupported(config: &Config) -> Result<(), BootError> {
         ("qdrant.url", config.qdrant.url.is_some()),
         ("embedding.model other than builtin", config.embedding.model != "builtin"),
         ("rerank.url", config.rerank.url.is_some()),
-        ("weather.url", config.weather.url.is_some()),
         ("server.ui_dir", config.server.ui_dir.is_some()),
     ];
     match set.into_iter().find(|(_, is_set)| *is_set) {

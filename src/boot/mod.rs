@@ -23,6 +23,7 @@ use self::{
 };
 use crate::{
     adapters::{
+        amap::{Amap, AmapError},
         blobs::LocalBlobs,
         clock::SystemClock,
         embed::builtin::Builtin as BuiltinEmbedder,
@@ -45,7 +46,7 @@ use crate::{
     },
     http::{self, App},
     services::{
-        agent::registry::Registry,
+        agent::{CurrentWeather, registry::Registry},
         auth::{
             Accounts, AuthConfig, AuthError, Hashing, SigningSecret, WeakSecret, new_invite_code, new_signing_secret,
         },
@@ -55,12 +56,12 @@ use crate::{
             Ingest, Ports, Vectors,
             folders::{FolderError as WatchError, Folders},
         },
-        memory::{conversations::Conversations, events::Events},
+        memory::{Remember, conversations::Conversations, events::Events, notebook::Notebook, settings::Settings},
         record::{
-            self, Recorder, TapedChats, TapedClock, TapedDocuments, TapedEmbedder, TapedMemory, TapedModel, TapedQueue,
-            taped,
+            self, Recorder, TapedChats, TapedClock, TapedDocuments, TapedEmbedder, TapedEpisodes, TapedMemory,
+            TapedModel, TapedQueue, TapedSettings, TapedTool, taped,
         },
-        retrieval::{Judges, KnowledgeTool, Retrieval, search::Search},
+        retrieval::{Judges, KnowledgeTool, ListSources, OpenSource, Retrieval, search::Search},
     },
     telemetry::Metrics,
 };
@@ -95,6 +96,9 @@ pub enum BootError {
     /// A model's settings cannot be used.
     #[error("llm: {0}")]
     Model(#[from] ClientError),
+    /// The weather service's settings cannot be used.
+    #[error("weather: {0}")]
+    Weather(#[from] AmapError),
     /// The index or the embedder does not start.
     #[error("{0}")]
     Engine(#[from] EngineError),
@@ -261,19 +265,29 @@ impl Node {
             judges: Judges::default(),
             config: limits::retrieval(config),
         });
+        let episodes = TapedEpisodes::over(store.clone());
+        let settings = Settings::new(store.clone(), Arc::clone(&clock));
+        let weather = Arc::new(Amap::new(&config.weather.url, config.weather.api_key.clone())?);
         let chat = Chat::new(
             ChatPorts {
                 chats: TapedChats::over(store.clone()),
                 queue: TapedQueue::over(store.clone()),
                 history: store.clone(),
                 memory: TapedMemory::over(store.clone()),
+                settings: TapedSettings::over(store.clone()),
                 documents: read,
                 clock: told,
                 chat_model: TapedModel::chat(Arc::clone(&chat_model)),
                 fast,
                 retrieval: Arc::clone(&retrieval),
                 // Over ports that are recorded. A tool that asks elsewhere is to stand in a `TapedTool`.
-                tools: Registry::new(vec![Arc::new(KnowledgeTool::new(Arc::clone(&retrieval)))]),
+                tools: Registry::new(vec![
+                    Arc::new(KnowledgeTool::new(Arc::clone(&retrieval))),
+                    Arc::new(ListSources::new(Arc::clone(&retrieval), Arc::clone(&episodes))),
+                    Arc::new(OpenSource::new(Arc::clone(&retrieval), episodes)),
+                    TapedTool::over(Arc::new(CurrentWeather::new(weather))),
+                    TapedTool::over(Arc::new(Remember::new(settings.clone()))),
+                ]),
                 recorder: Recorder::new(store.clone(), store.clone(), Arc::clone(&clock), limits::keeping(config)),
             },
             limits::chat(config, &node, &boot),
@@ -321,6 +335,8 @@ impl Node {
             ingest,
             folders,
             events: Events::new(store.clone(), store.clone(), Arc::clone(&clock)),
+            settings,
+            notebook: Notebook::new(store.clone(), store.clone(), store.clone(), Arc::clone(&clock)),
             conversations: Conversations::new(store.clone(), Arc::clone(&clock)),
             documents,
             blobs,

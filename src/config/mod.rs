@@ -45,7 +45,6 @@ pub struct Config {
     #[serde(default)]
     pub rerank: Rerank,
     /// The weather service.
-    #[serde(default)]
     pub weather: Weather,
     /// How passages are found.
     pub retrieval: Retrieval,

@@ -162,11 +162,11 @@ pub struct Rerank {
 }
 
 /// `[weather]`
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "config::settings explains every key")]
 pub struct Weather {
-    pub url: Option<String>,
+    pub url: String,
     #[serde(default, deserialize_with = "secret")]
     pub api_key: Option<SecretString>,
 }

@@ -243,8 +243,14 @@ pub const SETTINGS: &[Setting] = &[
     row("rerank.url", "ASKBACK_RERANK_URL", Url, None, "Reranking server."),
     row("rerank.model", "ASKBACK_RERANK_MODEL", Text, None, "Its model."),
     row("rerank.api_key", "ASKBACK_RERANK_API_KEY", Secret, None, "Its key."),
-    row("weather.url", "ASKBACK_AMAP_URL", Url, None, "Weather service."),
-    row("weather.api_key", "ASKBACK_AMAP_API_KEY", Secret, None, "Its key."),
+    row(
+        "weather.url",
+        "ASKBACK_AMAP_URL",
+        Url,
+        Some("https://restapi.amap.com"),
+        "Amap's web API, which the weather tool asks.",
+    ),
+    row("weather.api_key", "ASKBACK_AMAP_API_KEY", Secret, None, "Its key; unset: the tool says that it has none."),
     row(
         "retrieval.top_k",
         "ASKBACK_TOP_K",

@@ -79,12 +79,83 @@ pub enum ModelError {
 /// Why a tool call failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum ToolError {
-    /// The model is told this text and goes on.
-    #[error("{0}")]
-    RespondToModel(String),
+    /// The model is told this and goes on.
+    #[error(transparent)]
+    RespondToModel(#[from] ToolFault),
     /// The turn fails.
     #[error(transparent)]
     Fatal(#[from] TurnError),
+}
+
+/// What a model is told in place of a tool's result, to explain it to the user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, utoipa::ToSchema)]
+#[error("Error ({}): {message}", .code.as_str())]
+pub struct ToolFault {
+    /// Its class.
+    pub code: FaultCode,
+    /// For the model.
+    pub message: String,
+}
+
+impl ToolFault {
+    /// A fault of this class.
+    pub fn new(code: FaultCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+/// Classes of [`ToolFault`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultCode {
+    /// There is no such tool, or not for this user.
+    UnknownTool,
+    /// The arguments are not JSON, or do not fit the tool's schema.
+    InvalidArguments,
+    /// The tool's time was up.
+    Timeout,
+    /// A defect of the tool.
+    Failed,
+    /// No search of the conversation has results.
+    NoResults,
+    /// The last search has no result of this number.
+    OutOfRange,
+    /// The result was changed or removed since, or may not be read any more.
+    Gone,
+    /// The operator has not set it up.
+    NotConfigured,
+    /// What the tool asks did not answer.
+    Unavailable,
+    /// What the tool asks answered with an error of its own.
+    Refused,
+    /// There is no room for more.
+    Full,
+}
+
+impl FaultCode {
+    /// The word for models.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UnknownTool => "unknown_tool",
+            Self::InvalidArguments => "invalid_arguments",
+            Self::Timeout => "timeout",
+            Self::Failed => "failed",
+            Self::NoResults => "no_results",
+            Self::OutOfRange => "out_of_range",
+            Self::Gone => "gone",
+            Self::NotConfigured => "not_configured",
+            Self::Unavailable => "unavailable",
+            Self::Refused => "refused",
+            Self::Full => "full",
+        }
+    }
+
+    /// The class that [`as_str`](Self::as_str) calls so.
+    #[must_use]
+    pub fn of(word: &str) -> Option<Self> {
+        serde_json::from_value(serde_json::Value::String(word.to_owned())).ok()
+    }
 }
 
 /// Why a turn failed after it was accepted. Each has one code on the wire.

@@ -10,12 +10,15 @@ use super::{
 };
 
 /// A session's note: what its early messages settled, at most 500 characters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Note {
-    /// The text.
+    /// The text; empty once it was erased.
     pub body: String,
-    /// It covers messages up to this `ord`.
+    /// It covers messages up to this `ord`; 0: none.
     pub upto_ord: i64,
+    /// Another one for each text that is stored. 0: there is no note yet.
+    #[serde(default)]
+    pub version: i64,
 }
 
 /// Names a [`BackgroundEvent`].
@@ -59,15 +62,26 @@ pub struct ListedEvent {
 pub trait MemoryStore: Send + Sync {
     /// The session's note.
     async fn note(&self, session: SessionId) -> Result<Option<Note>, StoreError>;
-    /// Stores a note in place of the one that covers up to `before`, or of none; gives whether it was stored. It is not
-    /// when another was stored meanwhile, or when what it covers was deleted.
+    /// Stores a note that covers up to `upto_ord` in place of the one of version `before`, or of none; gives whether it
+    /// was stored. It is not when another was stored meanwhile, or when what it covers was deleted.
     async fn put_note(
         &self,
         session: SessionId,
-        note: &Note,
+        body: &str,
+        upto_ord: i64,
         before: Option<i64>,
         now: Millis,
     ) -> Result<bool, StoreError>;
+    /// Stores a text of the user's own in place of the note of version `before` (0: of none), which covers what that
+    /// covered, in a session of `user`. Gives the note; `None` when it has another version.
+    async fn edit_note(
+        &self,
+        user: UserId,
+        session: SessionId,
+        body: &str,
+        before: i64,
+        now: Millis,
+    ) -> Result<Option<Note>, StoreError>;
     /// Events that no turn has told yet and that a turn of this session may tell, oldest first, at most `limit`. The
     /// turn's `finish` marks them told.
     async fn untold(&self, user: UserId, session: SessionId, limit: i64) -> Result<Vec<BackgroundEvent>, StoreError>;

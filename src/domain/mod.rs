@@ -2,6 +2,7 @@
 
 pub mod chat;
 pub mod conversation;
+pub mod episode;
 pub mod error;
 pub mod event;
 pub mod evidence;
@@ -20,8 +21,10 @@ pub mod profile;
 pub mod recording;
 pub mod run;
 pub mod segment;
+pub mod setting;
 pub mod time;
 pub mod tool;
 pub mod trace;
 pub mod upkeep;
 pub mod user;
+pub mod weather;

@@ -43,7 +43,7 @@ pub struct Head {
 
 impl Head {
     /// The form that this version writes and reads.
-    pub const VERSION: u32 = 2;
+    pub const VERSION: u32 = 3;
 }
 
 /// What a port answered to one call.

@@ -20,7 +20,12 @@ use crate::{
             IngestError,
             folders::{FolderError, MAX_FOLDERS},
         },
-        memory::events::EventError,
+        memory::{
+            MAX_NOTE,
+            events::EventError,
+            notebook::NoteError,
+            settings::{MAX_SETTINGS, SettingError},
+        },
     },
 };
 
@@ -346,6 +351,32 @@ impl From<EventError> for ApiError {
         match error {
             EventError::InvalidField { field, message } => Self::field(field, message),
             EventError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<SettingError> for ApiError {
+    fn from(error: SettingError) -> Self {
+        match error {
+            SettingError::InvalidField { field, message } => Self::field(field, message),
+            SettingError::Full => Self::new(
+                409,
+                "too_many_settings",
+                format!("At most {MAX_SETTINGS} things are remembered of a user. Forget one of them first."),
+            ),
+            SettingError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<NoteError> for ApiError {
+    fn from(error: NoteError) -> Self {
+        match error {
+            NoteError::Text => Self::field("note", format!("must have at most {MAX_NOTE} characters and no NUL")),
+            NoteError::Changed => {
+                Self::new(409, "note_changed", "The note was changed since you read it. Read it again.")
+            }
+            NoteError::Store(error) => error.into(),
         }
     }
 }

@@ -22,7 +22,7 @@ use utoipa_swagger_ui::SwaggerUi;
 use super::{
     api::{
         auth, chat, collections, documents, folders, groups, health, jobs, keys, memory, messages, openai, reindex,
-        runs, search, sessions, users,
+        runs, search, sessions, tools, users,
     },
     drain,
     error::ApiError,
@@ -68,6 +68,11 @@ fn signed_in() -> Routes {
         .routes(routes!(sessions::rate))
         .routes(routes!(search::search))
         .routes(routes!(memory::events, memory::add_event))
+        .routes(routes!(memory::settings, memory::replace_settings, memory::forget_settings))
+        .routes(routes!(memory::setting, memory::put_setting, memory::forget_setting))
+        .routes(routes!(memory::episodes, memory::forget_episodes))
+        .routes(routes!(memory::note, memory::put_note, memory::erase_note))
+        .routes(routes!(tools::list))
         .routes(routes!(documents::text))
         .routes(routes!(documents::content))
 }

@@ -19,7 +19,7 @@ use crate::{
         auth::Accounts,
         chat::Chat,
         ingest::{Ingest, folders::Folders},
-        memory::{conversations::Conversations, events::Events},
+        memory::{conversations::Conversations, events::Events, notebook::Notebook, settings::Settings},
         retrieval::Retrieval,
     },
 };
@@ -42,6 +42,10 @@ pub struct App {
     pub folders: Folders,
     /// What happened while nobody looked.
     pub events: Events,
+    /// What users want remembered.
+    pub settings: Settings,
+    /// Notes and episodes of sessions.
+    pub notebook: Notebook,
     /// Where conversations stand that clients keep themselves.
     pub conversations: Conversations,
     /// Collections and documents, for reading and for who may read.

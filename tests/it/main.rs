@@ -11,6 +11,7 @@
     unreachable_pub
 )]
 
+mod agent;
 mod asking;
 mod cli;
 mod clocks;
@@ -23,6 +24,7 @@ mod http;
 mod ingest;
 mod llm;
 mod logs;
+mod memory;
 mod postgres;
 mod queue;
 mod reindex;
@@ -35,3 +37,4 @@ mod terminal;
 mod titles;
 mod trees;
 mod turn;
+mod weather;

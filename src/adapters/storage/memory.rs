@@ -63,27 +63,60 @@ impl From<ListedRow> for ListedEvent {
     }
 }
 
+#[derive(FromRow)]
+struct NoteRow {
+    body: String,
+    upto_ord: i64,
+    updated_at: i64,
+}
+
+impl From<NoteRow> for Note {
+    fn from(row: NoteRow) -> Self {
+        Self { body: row.body, upto_ord: row.upto_ord, version: row.updated_at }
+    }
+}
+
 #[async_trait]
 impl MemoryStore for Storage {
     async fn note(&self, session: SessionId) -> Result<Option<Note>, StoreError> {
         let mut tx = self.glance().await?;
-        let row = Sql::new(NOTE).bind(session).maybe::<(String, i64)>(&mut tx).await?;
-        Ok(row.map(|(body, upto_ord)| Note { body, upto_ord }))
+        let row = Sql::new(NOTE).bind(session).maybe::<NoteRow>(&mut tx).await?;
+        Ok(row.map(Note::from))
     }
 
     async fn put_note(
         &self,
         session: SessionId,
-        note: &Note,
+        body: &str,
+        upto_ord: i64,
         before: Option<i64>,
         now: Millis,
     ) -> Result<bool, StoreError> {
-        let note = note.clone();
+        let body = body.to_owned();
         self.write(Kind::OTHER, move |tx| {
             Box::pin(async move {
                 Sql::new(LOCK_SESSION).bind(session).run(tx).await?;
-                let put = Sql::new(PUT_NOTE).bind(session).bind(note.body).bind(note.upto_ord).bind(now).bind(before);
+                let put = Sql::new(PUT_NOTE).bind(session).bind(body).bind(upto_ord).bind(now).bind(before);
                 Ok(put.run(tx).await? == 1)
+            })
+        })
+        .await
+    }
+
+    async fn edit_note(
+        &self,
+        user: UserId,
+        session: SessionId,
+        body: &str,
+        before: i64,
+        now: Millis,
+    ) -> Result<Option<Note>, StoreError> {
+        let body = body.to_owned();
+        self.write(Kind::OTHER, move |tx| {
+            Box::pin(async move {
+                Sql::new(LOCK_SESSION).bind(session).run(tx).await?;
+                let edit = Sql::new(EDIT_NOTE).bind(session).bind(user).bind(body).bind(now).bind(before);
+                Ok(edit.maybe::<NoteRow>(tx).await?.map(Note::from))
             })
         })
         .await
@@ -115,7 +148,8 @@ impl MemoryStore for Storage {
     }
 }
 
-const NOTE: &str = "select body, upto_ord from notes where session_id = $1";
+// Its time is its version: each that is stored has a later one than that before it, also within one millisecond.
+const NOTE: &str = "select body, upto_ord, updated_at from notes where session_id = $1";
 
 // Deleting messages drops the note: one that is stored at the same time must see that, or be seen.
 const LOCK_SESSION: &str = "update sessions set updated_at = updated_at where id = $1";
@@ -125,10 +159,24 @@ const PUT_NOTE: &str = "
 insert into notes (session_id, body, upto_ord, updated_at)
 select m.session_id, $2, $3, $4 from messages m
 where m.session_id = $1 and m.ord = $3
-  and ($5 is null or exists (select 1 from notes n where n.session_id = $1 and n.upto_ord = $5))
+  and ($5 is null or exists (select 1 from notes n where n.session_id = $1 and n.updated_at = $5))
 on conflict (session_id) do update
-set body = excluded.body, upto_ord = excluded.upto_ord, updated_at = excluded.updated_at
-where notes.upto_ord = $5";
+set body = excluded.body, upto_ord = excluded.upto_ord,
+    updated_at = case when excluded.updated_at > notes.updated_at then excluded.updated_at
+                      else notes.updated_at + 1 end
+where notes.updated_at = $5";
+
+const EDIT_NOTE: &str = "
+insert into notes (session_id, body, upto_ord, updated_at)
+select s.id, $3, 0, $4 from sessions s
+where s.id = $1 and s.owner_id = $2
+  and ($5 = 0 or exists (select 1 from notes n where n.session_id = $1 and n.updated_at = $5))
+on conflict (session_id) do update
+set body = excluded.body,
+    updated_at = case when excluded.updated_at > notes.updated_at then excluded.updated_at
+                      else notes.updated_at + 1 end
+where notes.updated_at = $5
+returning body, upto_ord, updated_at";
 
 const UNTOLD: &str = "
 select id, user_id, kind, subject_id, session_id, body, created_at from background_events

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Citation, MessagePart, Session, Timings};
 use crate::domain::{
+    episode::Remembered,
     error::StoreError,
     hitl::{HitlStatus, HitlView, NewPending, Pending, Settlement},
     id::{HitlId, MessageId, RunId, SessionId, UserId},
@@ -266,6 +267,8 @@ pub struct Finish {
     pub settle: Option<(HitlId, Settlement, String)>,
     /// The question that is now open on `message`.
     pub ask: Option<NewPending>,
+    /// What it leaves for the turns after it, if it leaves a message.
+    pub episodes: Vec<Remembered>,
     /// The background events that this turn told. By id: one that is committed while the turn runs stays untold.
     pub told: Vec<EventId>,
     /// Why it failed.

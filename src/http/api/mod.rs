@@ -16,4 +16,5 @@ pub(super) mod reindex;
 pub(super) mod runs;
 pub(super) mod search;
 pub(super) mod sessions;
+pub(super) mod tools;
 pub(super) mod users;

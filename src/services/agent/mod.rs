@@ -1,18 +1,22 @@
 //! The agent's only I/O: asks the model and carries out the tools that [`run::Run`] wants, one step after another.
 
+mod bounded;
 pub mod registry;
 pub mod run;
+mod weather;
 
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
 use crate::domain::{
-    error::{ModelError, ToolError, TurnError},
+    error::{ModelError, ToolError, ToolFault, TurnError},
     event::ResultView,
     hitl::Question,
     model::{ChatModel, ModelEvent, ModelRequest, Sampling, ToolCall, Usage},
     tool::{ToolContext, ToolOutcome},
+    user::Role,
 };
 
+pub use self::weather::CurrentWeather;
 use self::{
     registry::Registry,
     run::{Event, Run, Step},
@@ -42,6 +46,8 @@ pub enum Said {
         text: String,
         /// What else the tool gave, if it was carried out and worked.
         outcome: Option<Box<ToolOutcome>>,
+        /// Why it did not, if it was to be carried out.
+        fault: Option<ToolFault>,
     },
     /// A model call ended.
     ModelEnded {
@@ -89,7 +95,7 @@ impl Agent<'_> {
         loop {
             match run.next() {
                 Step::CallModel { tools } => {
-                    let (text, calls) = self.ask(run, tools, say).await?;
+                    let (text, calls) = self.ask(run, tools.then_some(ctx.role), say).await?;
                     let effect = run.apply(Event::ModelSaid { text, calls });
                     effect.calls.into_iter().for_each(|call| say(Said::Call(call)));
                     effect.answered.iter().for_each(|(call, text)| say(not_carried_out(call, text)));
@@ -101,11 +107,12 @@ impl Agent<'_> {
         }
     }
 
-    /// One model call. Text is heard as it comes; when a call follows it, it is taken back.
+    /// One model call, with the tools of a role or with none. Text is heard as it comes; when a call follows it, it is
+    /// taken back.
     async fn ask(
         &self,
         run: &Run,
-        tools: bool,
+        tools: Option<Role>,
         say: &mut (dyn FnMut(Said) + Send),
     ) -> Result<(String, Vec<ToolCall>), TurnError> {
         fail::fail_point!("turn:model", |_| Err(TurnError::Model(ModelError::Transient("failpoint".into()))));
@@ -113,11 +120,11 @@ impl Agent<'_> {
         let request = ModelRequest {
             model: self.model_name.clone(),
             messages: run.messages().to_vec(),
-            tools: if tools { self.tools.specs() } else { Vec::new() },
+            tools: tools.map(|role| self.tools.specs(role)).unwrap_or_default(),
             schema: None,
             sampling: self.sampling.clone(),
         };
-        listen(self.model, request, tools, say).await
+        listen(self.model, request, tools.is_some(), say).await
     }
 
     async fn carry_out(
@@ -130,10 +137,17 @@ impl Agent<'_> {
         fail::fail_point!("tool:before", |_| Err(TurnError::Internal("failpoint".into())));
         let mut open: FuturesUnordered<_> = calls.into_iter().map(|call| self.call(call, ctx).boxed()).collect();
         while let Some((call, result)) = open.next().await {
-            let (status, text, summary, outcome) = match result {
-                Ok(outcome) => (outcome.status.clone(), outcome.text.clone(), outcome.summary.clone(), Some(outcome)),
-                Err(ToolError::RespondToModel(text)) => ("error".to_owned(), text.clone(), first_line(&text), None),
+            let (outcome, fault) = match result {
+                Ok(outcome) => (Some(outcome), None),
+                Err(ToolError::RespondToModel(fault)) => (None, Some(fault)),
                 Err(ToolError::Fatal(error)) => return Err(error),
+            };
+            let (status, text, summary) = match (&outcome, &fault) {
+                (Some(outcome), _) => (outcome.status.clone(), outcome.text.clone(), outcome.summary.clone()),
+                (None, fault) => {
+                    let text = fault.as_ref().map(ToString::to_string).unwrap_or_default();
+                    ("error".to_owned(), text.clone(), first_line(&text))
+                }
             };
             let text = if text.trim().is_empty() { "(nothing)".to_owned() } else { text };
             let question = outcome.as_ref().and_then(|outcome| outcome.question.clone()).map(Box::new);
@@ -142,6 +156,7 @@ impl Agent<'_> {
                 view: ResultView { id: call.id.clone(), name: call.name.clone(), status, summary },
                 text: text.clone(),
                 outcome: outcome.map(Box::new),
+                fault,
             });
             let effect = run.apply(Event::ToolAnswered { call_id: call.id, text, question, reusable: true });
             effect.answered.iter().for_each(|(call, text)| say(not_carried_out(call, text)));
@@ -151,9 +166,9 @@ impl Agent<'_> {
     }
 
     async fn call(&self, call: ToolCall, ctx: &ToolContext) -> (ToolCall, Result<ToolOutcome, ToolError>) {
-        let result = match self.tools.resolve(&call) {
-            Ok((tool, arguments)) => tool.call(ctx, arguments).await,
-            Err(text) => Err(ToolError::RespondToModel(text)),
+        let result = match self.tools.resolve(&call, ctx.role) {
+            Ok((tool, arguments)) => bounded::call(tool.as_ref(), ctx, arguments).await,
+            Err(error) => Err(error),
         };
         (call, result)
     }
@@ -211,7 +226,8 @@ pub async fn listen(
 
 /// The answer of a call that was not carried out, for those who watch.
 fn not_carried_out(call: &ToolCall, text: &str) -> Said {
-    let status = if text.starts_with("Error:") || text.starts_with("STEP_LIMIT") { "error" } else { "ok" };
+    let status =
+        if ["Error (", "Error:", "STEP_LIMIT"].iter().any(|begins| text.starts_with(begins)) { "error" } else { "ok" };
     Said::Answered {
         view: ResultView {
             id: call.id.clone(),
@@ -221,6 +237,7 @@ fn not_carried_out(call: &ToolCall, text: &str) -> Said {
         },
         text: text.to_owned(),
         outcome: None,
+        fault: None,
     }
 }
 

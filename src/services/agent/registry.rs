@@ -5,8 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::domain::{
+    error::{FaultCode, ToolError, ToolFault},
     model::{ToolCall, ToolSpec},
     tool::Tool,
+    user::Role,
 };
 
 /// Tools by name, in the order in which models are told of them.
@@ -27,10 +29,14 @@ impl Registry {
         registry
     }
 
-    /// As models are told of them.
+    /// Those that users of `role` may call, as models are told of them.
     #[must_use]
-    pub fn specs(&self) -> Vec<ToolSpec> {
-        self.tools.iter().map(|tool| tool.spec().clone()).collect()
+    pub fn specs(&self, role: Role) -> Vec<ToolSpec> {
+        self.of(role).map(|tool| tool.spec().clone()).collect()
+    }
+
+    fn of(&self, role: Role) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.tools.iter().filter(move |tool| tool.bounds().admit(role))
     }
 
     /// Names of tools that count their own calls.
@@ -39,36 +45,47 @@ impl Registry {
         self.tools.iter().filter(|tool| tool.metered()).map(|tool| tool.spec().name.clone()).collect()
     }
 
-    /// The tool of a call and its checked arguments, or what the model is told instead.
+    /// The tool of a call of a user of `role`, and its checked arguments.
     ///
     /// # Errors
-    /// A text for the model: the tool is unknown, or the arguments do not fit its schema, which is then quoted.
-    pub fn resolve(&self, call: &ToolCall) -> Result<(Arc<dyn Tool>, Value), String> {
-        let Some(tool) = self.tools.iter().find(|tool| tool.spec().name == call.name) else {
-            let names: Vec<&str> = self.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
-            return Err(format!("Error: there is no tool `{}`. There are: {}.", call.name, names.join(", ")));
+    /// What the model is told instead: the tool is unknown, or the arguments do not fit its schema, which is then quoted.
+    pub fn resolve(&self, call: &ToolCall, role: Role) -> Result<(Arc<dyn Tool>, Value), ToolError> {
+        let Some(tool) = self.of(role).find(|tool| tool.spec().name == call.name) else {
+            let names: Vec<&str> = self.of(role).map(|tool| tool.spec().name.as_str()).collect();
+            let text = format!("there is no tool `{}`. There are: {}.", call.name, names.join(", "));
+            return Err(ToolFault::new(FaultCode::UnknownTool, text).into());
         };
-        let schema = &tool.spec().parameters;
+        // Servers send nothing at all for a call without arguments; what wants some is missing then.
         let text = if call.arguments.trim().is_empty() { "{}" } else { call.arguments.as_str() };
         let checked = serde_json::from_str::<Value>(text)
             .map_err(|error| format!("not JSON ({error})"))
-            .and_then(|value| fits(&value, schema, "arguments").map(|()| value));
+            .and_then(|value| fits(&value, &tool.spec().parameters, "arguments").map(|()| value));
         match checked {
             Ok(value) => Ok((Arc::clone(tool), value)),
-            Err(why) => {
-                Err(format!("Error: the arguments of `{}` are wrong: {why}. Its schema is {schema}", call.name))
-            }
+            Err(why) => Err(tool.spec().unfit(&why)),
         }
     }
 }
 
 /// Whether `value` fits the part of JSON Schema that tools use: types, required and known properties, enumerations,
-/// items. Anything else of a schema is the tool's own to check.
+/// choices, items. Anything else of a schema is the tool's own to check.
 fn fits(value: &Value, schema: &Value, at: &str) -> Result<(), String> {
-    if let Some(kind) = schema.get("type").and_then(Value::as_str)
-        && !is_of(value, kind)
-    {
-        return Err(format!("{at} must be of type {kind}"));
+    let kinds: Vec<&str> = match schema.get("type") {
+        Some(Value::String(kind)) => vec![kind],
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    if !kinds.is_empty() && !kinds.iter().any(|kind| is_of(value, kind)) {
+        return Err(format!("{at} must be of type {}", kinds.join(" or ")));
+    }
+    if schema.get("const").is_some_and(|only| only != value) {
+        return Err(format!("{at} is not what it must be"));
+    }
+    for choice in ["oneOf", "anyOf"] {
+        let Some(choices) = schema.get(choice).and_then(Value::as_array) else { continue };
+        if !choices.iter().any(|choice| fits(value, choice, at).is_ok()) {
+            return Err(format!("{at} must fit one of {}", Value::Array(choices.clone())));
+        }
     }
     if let Some(allowed) = schema.get("enum").and_then(Value::as_array)
         && !allowed.contains(value)
@@ -146,5 +163,9 @@ mod tests {
             Err(r#"`extensions` must be one of ["base","all"]"#.into())
         );
         assert_eq!(check(json!({ "query": "q", "pages": [1, "2"] })), Err("`pages`[1] must be of type integer".into()));
+        let maybe = json!({ "anyOf": [{ "type": ["string", "null"] }, { "const": 7 }] });
+        for (value, is_good) in [(json!("x"), true), (Value::Null, true), (json!(7), true), (json!(8), false)] {
+            assert_eq!(fits(&value, &maybe, "it").is_ok(), is_good, "{value}");
+        }
     }
 }

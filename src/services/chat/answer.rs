@@ -20,7 +20,10 @@ use crate::{
         tool::{Background, Quota, ToolContext},
         trace::RagTrace,
     },
-    services::agent::{Agent, End, run::Run},
+    services::{
+        agent::{Agent, End, run::Run},
+        memory::settings::Preferences,
+    },
 };
 
 /// Why a question is left that nobody can resume.
@@ -31,6 +34,8 @@ impl Inner {
     /// Does the work of a turn.
     pub(super) async fn answer(&self, scene: &Scene, work: &mut Work) -> Result<Ending, TurnError> {
         fail::fail_point!("turn:accepted", |_| Err(TurnError::Internal("failpoint".into())));
+        work.settings = self.ports.settings.settings(scene.user).await?;
+        work.preferences = Preferences::of(&work.settings);
         if let RunKind::Continue(_) = scene.request.kind {
             self.settle_again(scene, work).await;
             return self.extend(scene, work).await;
@@ -55,7 +60,7 @@ impl Inner {
             }
             Verdict::Dismiss { rest: None } => {
                 work.settlement = settle(Settlement::Dismissed);
-                self.say_all(scene.labels.dismissed, work);
+                self.say_all(work.labels(scene).dismissed, work);
                 Ok(Ending::Answered)
             }
             Verdict::Dismiss { rest: Some(rest) } => {
@@ -78,7 +83,7 @@ impl Inner {
         let dismisses = scene.request.hitl.as_ref().is_some_and(|reply| reply.action == Some(HitlAction::Dismiss));
         if dismisses && scene.request.message.trim().is_empty() {
             work.settlement = Some((Settlement::Dismissed, UNREADABLE.into()));
-            self.say_all(scene.labels.dismissed, work);
+            self.say_all(work.labels(scene).dismissed, work);
             return Ok(Ending::Answered);
         }
         work.settlement = Some((Settlement::Superseded, UNREADABLE.into()));
@@ -110,7 +115,7 @@ impl Inner {
         given: Vec<OptionFilter>,
         work: &mut Work,
     ) -> Result<Ending, TurnError> {
-        work.transcript.sink().step("↪️", scene.labels.new_question, "", None);
+        work.transcript.sink().step("↪️", work.labels(scene).new_question, "", None);
         self.ask_agent(scene, rest.unwrap_or(&scene.accepted.text), given, work).await
     }
 
@@ -122,7 +127,7 @@ impl Inner {
         given: Vec<OptionFilter>,
         work: &mut Work,
     ) -> Result<Ending, TurnError> {
-        let mut context = self.context(scene).await?;
+        let mut context = self.context(scene, work).await?;
         work.earlier = Some(context.read);
         context.background.given = given;
         context.hear(self.ports.memory.as_ref(), scene.user, scene.accepted.session.id).await?;
@@ -143,8 +148,8 @@ impl Inner {
             sampling: scene.request.sampling.clone(),
             tools: &self.ports.tools,
         };
+        let thinking = work.labels(scene).thinking;
         let transcript = &mut work.transcript;
-        let thinking = scene.labels.thinking;
         let end = agent.drive(&mut run, &ctx, &mut |said| transcript.hear(said, thinking)).await;
         if run.hit_limit() {
             transcript.trace.get_or_insert_with(Box::default).step_limit = true;
@@ -175,24 +180,36 @@ impl Inner {
         background: Background,
         work: &Work,
     ) -> Result<ToolContext, TurnError> {
-        let only = scene.request.collections.clone();
+        let (only, access) = self.scope(scene, work).await?;
         Ok(ToolContext {
             user: scene.user,
             role: scene.role,
-            access: self.readable(scene, only.as_deref()).await?,
+            access,
             only,
             session: scene.accepted.session.id,
+            parent: scene.accepted.parent,
             run: scene.run,
             message: question.to_owned(),
             background,
             quota: Arc::new(Quota::new(self.config.knowledge_quota)),
-            markers: Arc::default(),
+            markers: Arc::clone(&work.markers),
             progress: Arc::clone(work.transcript.sink()) as Arc<dyn Progress>,
         })
     }
 
-    async fn readable(&self, scene: &Scene, only: Option<&[String]>) -> Result<Access, TurnError> {
-        Ok(self.ports.documents.readable(scene.user, only).await?)
+    /// Where the question goes: to the collections that it names, else to those that the user prefers, else to all. Of a
+    /// preference none of whose collections is there nothing is left.
+    async fn scope(&self, scene: &Scene, work: &Work) -> Result<(Option<Vec<String>>, Access), TurnError> {
+        let documents = &self.ports.documents;
+        if let (None, Some(preferred)) = (&scene.request.collections, &work.preferences.collections) {
+            let access = documents.readable(scene.user, Some(preferred)).await?;
+            if !access.collections.is_empty() {
+                return Ok((Some(preferred.clone()), access));
+            }
+        }
+        let only = scene.request.collections.clone();
+        let access = documents.readable(scene.user, only.as_deref()).await?;
+        Ok((only, access))
     }
 
     /// A model that ended without a word: askback says itself what the matter is, or the turn fails.
@@ -202,9 +219,9 @@ impl Inner {
         }
         let found_nothing = work.transcript.trace.as_ref().is_some_and(|trace| trace.route == Some(Route::NoKnowledge));
         if found_nothing {
-            self.say_all(scene.labels.no_knowledge, work);
+            self.say_all(work.labels(scene).no_knowledge, work);
         } else if hit_limit {
-            self.say_all(scene.labels.step_limit, work);
+            self.say_all(work.labels(scene).step_limit, work);
         } else {
             return Err(TurnError::Model(ModelError::BadResponse("the model said nothing".into())));
         }

@@ -30,6 +30,8 @@ pub(super) struct Context {
     pub(super) history: Vec<Said>,
     /// What else the turn knows.
     pub(super) background: Background,
+    /// What the user wants remembered, as lines of instructions; empty: nothing.
+    pub(super) settings: String,
     /// Told with this turn.
     pub(super) events: Vec<BackgroundEvent>,
     /// How many messages of the branch were read, empty ones too.
@@ -58,7 +60,7 @@ pub(super) async fn read(
     };
     let (user_turns, answers) = (texts(MessageKind::Human), texts(MessageKind::Ai));
     let background = Background { user_turns, answers, note, ..Background::default() };
-    Ok(Context { history, background, events: Vec::new(), read })
+    Ok(Context { history, background, settings: String::new(), events: Vec::new(), read })
 }
 
 impl Context {
@@ -83,6 +85,10 @@ impl Context {
     /// `window` tokens is left out, the oldest first; the question stays.
     pub(super) fn prompts(&self, system: &str, question: &str, window: usize) -> Vec<Prompt> {
         let mut system = system.trim().to_owned();
+        if !self.settings.is_empty() {
+            system.push_str("\n\n");
+            system.push_str(&self.settings);
+        }
         if let Some(note) = &self.background.note {
             system.push_str("\n\nNote about the earlier conversation:\n");
             system.push_str(note);
@@ -188,12 +194,13 @@ mod tests {
                 said(MessageKind::Human, "two, which failed"),
             ],
             background: Background { note: Some("A note.".into()), ..Background::default() },
+            settings: "Remember:\n- tone: brief".into(),
             ..Context::default()
         };
         assert_eq!(
             context.prompts("Be good.\n", "three", 1000),
             [
-                system("Be good.\n\nNote about the earlier conversation:\nA note."),
+                system("Be good.\n\nRemember:\n- tone: brief\n\nNote about the earlier conversation:\nA note."),
                 user("one"),
                 assistant("first"),
                 user("two, which failed\n\nthree"),

@@ -38,7 +38,7 @@ impl Inner {
     /// Goes on with an answer. Nothing is searched: its markers keep their meaning.
     pub(super) async fn extend(&self, scene: &Scene, work: &mut Work) -> Result<Ending, TurnError> {
         let earlier = self.ports.chats.message(scene.user, scene.accepted.message).await?;
-        let context = self.context(scene).await?;
+        let context = self.context(scene, work).await?;
         let evidence = rests_on(&earlier, &scene.accepted.text);
         let readable = self.still_readable(scene, evidence.clone()).await?;
         // The question stands behind its passages, as it did when the answer was begun.

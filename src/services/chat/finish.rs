@@ -10,6 +10,7 @@ use super::{
 };
 use crate::domain::{
     chat::{Finish, Timings, TurnResult},
+    episode::Remembered,
     error::{StoreError, TurnError},
     event::TurnEvent,
     hitl::{HitlStatus, Settlement},
@@ -66,6 +67,7 @@ impl Inner {
             (Ending::Stopped | Ending::Interrupted, true) => work.transcript.said_something(),
             _ => true,
         };
+        let episodes = episodes(&work);
         let frames = live.close_with(&terminal(&result, problem.as_ref()));
         fail::fail_point!("turn:closed");
         let transcript = work.transcript;
@@ -91,6 +93,7 @@ impl Inner {
                 Ending::Answered | Ending::Stopped | Ending::Failed(_) | Ending::Interrupted => None,
             },
             // What a model was told in a turn that failed, or whose words gave way to a question, nobody has heard.
+            episodes,
             told: if status == RunStatus::Completed { work.told } else { Vec::new() },
             error: problem,
             frames,
@@ -177,6 +180,13 @@ impl Inner {
             timings: waited(transcript.timings(), scene.queued),
         }
     }
+}
+
+/// What the turns after this one can speak of: what was found, and what tools could not do.
+fn episodes(work: &Work) -> Vec<Remembered> {
+    let sources = work.markers.sources();
+    let results = (!sources.is_empty()).then_some(Remembered::Results { sources });
+    results.into_iter().chain(work.transcript.faults.iter().cloned()).collect()
 }
 
 /// Why the answer ended. A turn is whole: that its model called tools on the way is no reason of its own, and a question

@@ -61,6 +61,11 @@ pub(super) fn of(text: &str, asked: Option<&Pending>) -> &'static Labels {
             of_reply(text, options.map(|option| option.label.as_str()), &asked.prompt)
         },
     );
+    in_language(lang)
+}
+
+/// Those of a language.
+pub(super) const fn in_language(lang: Lang) -> &'static Labels {
     match lang {
         Lang::Zh => &ZH,
         Lang::En | Lang::Other => &EN,

@@ -56,10 +56,11 @@ use crate::{
         id::{RunId, SessionId, UserId},
         knowledge::DocumentStore,
         memory::MemoryStore,
-        model::ChatModel,
+        model::{ChatModel, ToolSpec},
         problem::FieldError,
+        setting::SettingStore,
         time::Clock,
-        user::User,
+        user::{Role, User},
     },
     services::{
         agent::registry::Registry,
@@ -81,6 +82,8 @@ pub struct ChatPorts {
     pub history: Arc<dyn HistoryStore>,
     /// Keeps notes and events.
     pub memory: Arc<dyn MemoryStore>,
+    /// Keeps what users want remembered.
+    pub settings: Arc<dyn SettingStore>,
     /// Says what a user may read.
     pub documents: Arc<dyn DocumentStore>,
     /// Tells the time.
@@ -256,6 +259,12 @@ impl Chat {
         let beating = Arc::clone(&inner);
         inner.upkeep.spawn(async move { beating.heartbeat().await });
         Self { inner }
+    }
+
+    /// What the agent may do for users of `role`.
+    #[must_use]
+    pub fn tools(&self, role: Role) -> Vec<ToolSpec> {
+        self.inner.ports.tools.specs(role)
     }
 
     /// Starts a turn; gives it as soon as it is accepted. Dropping the future before that leaves nothing behind;

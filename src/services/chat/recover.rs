@@ -92,6 +92,7 @@ impl Inner {
             trace: None,
             settle: orphan.taken.map(|taken| (taken, Settlement::Reopened, RunStatus::Interrupted.as_str().to_owned())),
             ask: None,
+            episodes: Vec::new(),
             told: Vec::new(),
             error: Some(problem),
             frames: FrameBatch { run: orphan.run, owner: orphan.owner, first_seq: seq, last_seq: seq, lines },

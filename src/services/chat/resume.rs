@@ -36,10 +36,10 @@ impl Inner {
         answer: Answer,
         work: &mut Work,
     ) -> Result<Ending, TurnError> {
-        work.transcript.sink().step("↩️", scene.labels.resumed, &answer.text, None);
+        work.transcript.sink().step("↩️", work.labels(scene).resumed, &answer.text, None);
         let mut record = record.clone();
         record.answers.push(answer);
-        let context = self.context(scene).await?;
+        let context = self.context(scene, work).await?;
         work.earlier = Some(context.read);
         // What may be read is asked again: it may have changed since the question.
         let only = scene.request.collections.clone().or_else(|| record.only.clone());
@@ -62,6 +62,7 @@ impl Inner {
         work.transcript.trace = Some(Box::new(trace));
         match finding {
             Finding::Answer(evidence) => {
+                let evidence = work.markers.found(evidence);
                 let material = material(&record, &evidence);
                 let messages = context.prompts(ANSWER, &material, self.config.window_tokens);
                 work.transcript.answer_from(evidence);
@@ -82,7 +83,7 @@ impl Inner {
                 Ok(self.ask_back(question, ground, work))
             }
             Finding::NoKnowledge => {
-                self.say_all(scene.labels.no_knowledge, work);
+                self.say_all(work.labels(scene).no_knowledge, work);
                 Ok(Ending::Answered)
             }
         }
@@ -95,15 +96,16 @@ impl Inner {
         messages: Vec<Prompt>,
         work: &mut Work,
     ) -> Result<(), TurnError> {
+        let labels = work.labels(scene);
         let transcript = &mut work.transcript;
-        transcript.sink().step("✍️", scene.labels.answering, "", None);
+        transcript.sink().step("✍️", labels.answering, "", None);
         let request = ModelRequest {
             model: scene.request.model.clone(),
             messages,
             sampling: scene.request.sampling.clone(),
             ..ModelRequest::default()
         };
-        let mut say = |said| transcript.hear(said, scene.labels.thinking);
+        let mut say = |said| transcript.hear(said, labels.thinking);
         listen(self.ports.chat_model.as_ref(), request, false, &mut say).await.map(|_| ())
     }
 }

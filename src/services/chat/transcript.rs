@@ -12,6 +12,7 @@ use super::{cite::MarkerFilter, journal::Journal, live::LiveRun, pace::Pace, sea
 use crate::{
     domain::{
         chat::{Citation, Message, MessagePart, Timings},
+        episode::Remembered,
         event::{CallView, Progress, ResultView, Step, TurnEvent},
         evidence::Evidence,
         id::MessageId,
@@ -101,6 +102,8 @@ pub(super) struct Transcript {
     earlier_chars: u64,
     /// Joins what is said to it.
     seam: Option<Seam>,
+    /// What tools could not do.
+    pub(super) faults: Vec<Remembered>,
 }
 
 impl Transcript {
@@ -126,6 +129,7 @@ impl Transcript {
             citations: Vec::new(),
             earlier_chars: 0,
             seam: None,
+            faults: Vec::new(),
         }
     }
 
@@ -187,7 +191,12 @@ impl Transcript {
                 self.called_at.get_or_insert_with(Instant::now);
                 self.open_calls.push(call);
             }
-            Said::Answered { view, text, outcome } => self.answered(view, text, outcome),
+            Said::Answered { view, text, outcome, fault } => {
+                if let Some(fault) = fault {
+                    self.faults.push(Remembered::ToolError { tool: view.name.clone(), fault });
+                }
+                self.answered(view, text, outcome);
+            }
             Said::ModelEnded { finish_reason, usage } => {
                 let held = self.seam.as_mut().map(Seam::finish).unwrap_or_default();
                 let mut rest = self.filter.push(&held);
@@ -270,8 +279,10 @@ impl Transcript {
             }
         }
         if let Some(trace) = outcome.trace {
-            // A further search that found nothing does not undo what one before it found.
-            if self.evidence.is_none() || !came_to_nothing {
+            // A further search that found nothing does not undo what one before it found, and what is only opened says
+            // nothing of a search.
+            let only_opens = trace.query.is_none() && self.trace.is_some();
+            if !only_opens && (self.evidence.is_none() || !came_to_nothing) {
                 self.trace = Some(trace);
             }
             self.retrieval += self.called_at.map_or(Duration::ZERO, |called| called.elapsed());

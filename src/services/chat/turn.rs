@@ -30,9 +30,11 @@ use crate::{
         memory::EventId,
         problem::Problem,
         run::RunStatus,
+        setting::{Setting, render_settings},
+        tool::Markers,
         user::Role,
     },
-    services::memory::Notes,
+    services::memory::{Notes, settings::Preferences},
 };
 
 /// How long an idempotency key is remembered.
@@ -97,11 +99,31 @@ pub(super) struct Work {
     pub(super) told: Vec<EventId>,
     /// Messages before the question, as far as a turn reads back; `None` where it read none.
     pub(super) earlier: Option<usize>,
+    /// Numbers what is found.
+    pub(super) markers: Arc<Markers>,
+    /// What the user wants remembered.
+    pub(super) settings: Vec<Setting>,
+    /// What that means to the turn.
+    pub(super) preferences: Preferences,
 }
 
 impl Work {
+    /// What askback says by itself, in the language that the user wants.
+    pub(super) fn labels(&self, scene: &Scene) -> &'static Labels {
+        self.preferences.language.map_or(scene.labels, labels::in_language)
+    }
+
     fn new(sink: Arc<Sink>) -> Self {
-        Self { transcript: Transcript::new(sink), settlement: None, verdict: None, told: Vec::new(), earlier: None }
+        Self {
+            transcript: Transcript::new(sink),
+            settlement: None,
+            verdict: None,
+            told: Vec::new(),
+            earlier: None,
+            markers: Arc::default(),
+            settings: Vec::new(),
+            preferences: Preferences::default(),
+        }
     }
 }
 
@@ -421,10 +443,11 @@ impl Inner {
     }
 
     /// Reads what the turn knows of its conversation.
-    pub(super) async fn context(&self, scene: &Scene) -> Result<context::Context, TurnError> {
+    pub(super) async fn context(&self, scene: &Scene, work: &Work) -> Result<context::Context, TurnError> {
         let accepted = &scene.accepted;
         let (chats, memory) = (self.ports.chats.as_ref(), self.ports.memory.as_ref());
         let history = self.config.history;
-        Ok(context::read(chats, memory, accepted.session.id, accepted.parent, history).await?)
+        let read = context::read(chats, memory, accepted.session.id, accepted.parent, history).await?;
+        Ok(context::Context { settings: render_settings(&work.settings), ..read })
     }
 }

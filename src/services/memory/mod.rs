@@ -3,15 +3,19 @@
 
 pub mod conversations;
 pub mod events;
+pub mod notebook;
+mod remember;
+pub mod settings;
 
 use std::{sync::Arc, time::Duration};
 
+pub use self::remember::Remember;
 use crate::{
     domain::{
         chat::{MessageKind, Said},
         error::StoreError,
         id::SessionId,
-        memory::{MemoryStore, Note},
+        memory::MemoryStore,
         model::{ChatModel, ModelRequest, Prompt, complete},
         time::Millis,
     },
@@ -55,7 +59,7 @@ impl Notes {
     /// The store's.
     pub async fn update(&self, session: SessionId, leaving: &[Said], now: Millis) -> Result<bool, StoreError> {
         let before = self.store.note(session).await?;
-        let covered = before.as_ref().map(|note| note.upto_ord);
+        let (covered, version) = before.as_ref().map(|note| (note.upto_ord, note.version)).unzip();
         let fresh: Vec<&Said> = leaving
             .iter()
             .filter(|message| Some(message.ord) > covered && !message.content.trim().is_empty())
@@ -68,7 +72,7 @@ impl Notes {
         };
         let body = by_model.unwrap_or_else(|| by_rule(body, &fresh));
         fail::fail_point!("note:before-write", |_| Err(StoreError::Unavailable("failpoint".into())));
-        let stored = self.store.put_note(session, &Note { body, upto_ord: last.ord }, covered, now).await?;
+        let stored = self.store.put_note(session, &body, last.ord, version, now).await?;
         fail::fail_point!("note:after-write", |_| Err(StoreError::Unavailable("failpoint".into())));
         Ok(stored)
     }

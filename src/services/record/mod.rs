@@ -30,7 +30,7 @@ pub use self::{
     recorder::{Keeping, Opening, Recorder, Shelf, tend},
     search::{TapedEmbedder, TapedIndex, TapedReranker, taped},
     stage::Stage,
-    talk::{TapedChats, TapedClock, TapedMemory},
+    talk::{TapedChats, TapedClock, TapedEpisodes, TapedMemory, TapedSettings},
     tape::{Report, Scope, Tape},
     tools::TapedTool,
 };

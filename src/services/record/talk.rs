@@ -7,11 +7,13 @@ use async_trait::async_trait;
 use super::{Unrecorded, tape, tape::Turned, through};
 use crate::domain::{
     chat::{Accept, Accepted, Basis, ChatStore, Finish, HitlMove, Message, Refused, Said, Session},
+    episode::{Episode, EpisodeId, EpisodeStore, Source},
     error::StoreError,
     hitl::Pending,
     id::{HitlId, MessageId, RunId, SessionId, UserId},
     memory::{BackgroundEvent, EventId, ListedEvent, MemoryStore, Note},
     run::{FrameBatch, Orphan, Run},
+    setting::{Setting, SettingStore},
     time::{Clock, Millis},
 };
 
@@ -139,14 +141,26 @@ impl MemoryStore for TapedMemory {
     async fn put_note(
         &self,
         session: SessionId,
-        note: &Note,
+        body: &str,
+        upto_ord: i64,
         before: Option<i64>,
         now: Millis,
     ) -> Result<bool, StoreError> {
         if tape().is_some_and(|tape| tape.plays()) {
             return Ok(false);
         }
-        self.0.put_note(session, note, before, now).await
+        self.0.put_note(session, body, upto_ord, before, now).await
+    }
+
+    async fn edit_note(
+        &self,
+        user: UserId,
+        session: SessionId,
+        body: &str,
+        before: i64,
+        now: Millis,
+    ) -> Result<Option<Note>, StoreError> {
+        self.0.edit_note(user, session, body, before, now).await
     }
 
     async fn untold(&self, user: UserId, session: SessionId, limit: i64) -> Result<Vec<BackgroundEvent>, StoreError> {
@@ -168,6 +182,68 @@ impl MemoryStore for TapedMemory {
             return Ok(());
         }
         self.0.add_event(event).await
+    }
+}
+
+/// Episodes, as turns read them.
+pub struct TapedEpisodes(Arc<dyn EpisodeStore>);
+
+impl TapedEpisodes {
+    /// Over `inner`.
+    #[must_use]
+    pub fn over(inner: Arc<dyn EpisodeStore>) -> Arc<dyn EpisodeStore> {
+        Arc::new(Self(inner))
+    }
+}
+
+#[async_trait]
+impl EpisodeStore for TapedEpisodes {
+    async fn results(&self, user: UserId, session: SessionId, leaf: MessageId) -> Result<Vec<Source>, StoreError> {
+        through("memory.results", &(user, session, leaf), self.0.results(user, session, leaf)).await
+    }
+
+    async fn episodes(
+        &self,
+        user: UserId,
+        session: Option<SessionId>,
+        after: Option<(Millis, EpisodeId)>,
+        limit: i64,
+    ) -> Result<Vec<Episode>, StoreError> {
+        self.0.episodes(user, session, after, limit).await
+    }
+
+    async fn forget_episodes(&self, user: UserId, session: Option<SessionId>) -> Result<(), StoreError> {
+        self.0.forget_episodes(user, session).await
+    }
+}
+
+/// Settings, as turns read them.
+pub struct TapedSettings(Arc<dyn SettingStore>);
+
+impl TapedSettings {
+    /// Over `inner`.
+    #[must_use]
+    pub fn over(inner: Arc<dyn SettingStore>) -> Arc<dyn SettingStore> {
+        Arc::new(Self(inner))
+    }
+}
+
+#[async_trait]
+impl SettingStore for TapedSettings {
+    async fn settings(&self, user: UserId) -> Result<Vec<Setting>, StoreError> {
+        through("memory.settings", &user, self.0.settings(user)).await
+    }
+
+    async fn put_setting(&self, user: UserId, setting: &Setting, most: usize) -> Result<bool, StoreError> {
+        self.0.put_setting(user, setting, most).await
+    }
+
+    async fn replace_settings(&self, user: UserId, settings: &[Setting]) -> Result<(), StoreError> {
+        self.0.replace_settings(user, settings).await
+    }
+
+    async fn delete_setting(&self, user: UserId, key: &str) -> Result<bool, StoreError> {
+        self.0.delete_setting(user, key).await
     }
 }
 

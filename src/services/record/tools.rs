@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::{tape, tape::Turned};
 use crate::domain::{
-    error::ToolError,
+    error::{FaultCode, ToolError, ToolFault},
     event::Progress,
     model::ToolSpec,
-    tool::{Tool, ToolContext, ToolOutcome},
+    tool::{Bounds, Tool, ToolContext, ToolOutcome},
 };
 
 /// See the module.
@@ -63,6 +63,10 @@ impl Tool for TapedTool {
         self.0.spec()
     }
 
+    fn bounds(&self) -> Bounds {
+        self.0.bounds()
+    }
+
     fn metered(&self) -> bool {
         self.0.metered()
     }
@@ -88,7 +92,7 @@ impl Tool for TapedTool {
                 result
             }
             Turned::Cut => std::future::pending().await,
-            Turned::Missing => Err(ToolError::RespondToModel("Error: this call is not recorded.".into())),
+            Turned::Missing => Err(ToolFault::new(FaultCode::Unavailable, "this call is not recorded.").into()),
         }
     }
 }

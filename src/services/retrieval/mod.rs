@@ -17,6 +17,7 @@ mod retrieve;
 mod rewrite;
 mod route;
 pub mod search;
+mod sources;
 mod step;
 mod structured;
 mod tool;
@@ -24,6 +25,7 @@ mod tool;
 use std::{sync::Arc, time::Duration};
 
 pub use grade::{choices::fingerprint, judges::Judges};
+pub use sources::{ListSources, OpenSource};
 pub use tool::KnowledgeTool;
 
 pub use crate::domain::evidence::render_evidence;

@@ -47,7 +47,7 @@ pub(crate) struct Retrieved {
 
 impl Retrieval {
     /// Says which pages begin inside the passages: only one that begins on a page can hold the beginning of another.
-    async fn tell_pages(&self, passages: &mut [Passage]) -> Result<(), TurnError> {
+    pub(super) async fn tell_pages(&self, passages: &mut [Passage]) -> Result<(), TurnError> {
         let paged: Vec<ChunkId> =
             passages.iter().filter(|passage| passage.page_number.is_some()).map(|passage| passage.chunk_id).collect();
         if paged.is_empty() {
@@ -155,7 +155,7 @@ fn pool(hits: &[Scored]) -> Vec<ChunkId> {
     chunks
 }
 
-fn passage(placed: Placed, rank: usize, hit: &Scored) -> Passage {
+pub(super) fn passage(placed: Placed, rank: usize, hit: &Scored) -> Passage {
     let chunk = placed.chunk;
     Passage {
         filename: placed.filename,

@@ -1,17 +1,18 @@
 //! `search_knowledge_base`: retrieval as a tool of the agent.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::domain::{
     error::ToolError,
     evidence::{Finding, Route, render_evidence},
     hitl::Question,
     model::ToolSpec,
-    tool::{Tool, ToolContext, ToolOutcome},
+    tool::{Bounds, Tool, ToolContext, ToolOutcome},
 };
 
 use super::{Ask, Retrieval};
@@ -32,26 +33,20 @@ impl KnowledgeTool {
     /// A tool over `retrieval`.
     #[must_use]
     pub fn new(retrieval: Arc<Retrieval>) -> Self {
-        let spec = ToolSpec {
-            name: Self::NAME.into(),
-            description: "Searches the organisation's documents. Returns numbered passages to answer from and to cite as [n]; \
-                          or says that the question is ambiguous, that nothing was found, or that the limit is reached. \
-                          Give one self-contained question, in the user's language."
-                .into(),
-            parameters: json!({
-                "type": "object",
-                "properties": { "query": { "type": "string", "description": "The question, with names instead of pronouns." } },
-                "required": ["query"],
-                "additionalProperties": false
-            }),
-        };
+        let spec = ToolSpec::of::<Arguments>(
+            Self::NAME,
+            "Searches the organisation's documents. Returns numbered passages to answer from and to cite as [n]; or says \
+             that the question is ambiguous, that nothing was found, or that the limit is reached. Give one \
+             self-contained question, in the user's language.",
+        );
         Self { retrieval, spec }
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
+    /// The question, with names instead of pronouns.
     query: String,
 }
 
@@ -59,6 +54,11 @@ struct Arguments {
 impl Tool for KnowledgeTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn bounds(&self) -> Bounds {
+        // What it finds is bounded by itself. Its models have times of their own, and may take them one after the other.
+        Bounds { time: Duration::from_secs(240), chars: 400_000, ..Bounds::default() }
     }
 
     fn metered(&self) -> bool {
@@ -92,7 +92,7 @@ impl Tool for KnowledgeTool {
         let mut outcome = ToolOutcome { status: "ok".into(), trace: Some(Box::new(trace)), ..ToolOutcome::default() };
         match found.finding {
             Finding::Answer(evidence) => {
-                let evidence = ctx.markers.number(evidence);
+                let evidence = ctx.markers.found(evidence);
                 outcome.summary = format!("{} passages", evidence.passages.len());
                 outcome.text = render_evidence(&evidence);
                 outcome.evidence = Some(evidence);
@@ -114,14 +114,10 @@ impl Tool for KnowledgeTool {
 }
 
 fn query(arguments: Value, spec: &ToolSpec) -> Result<String, ToolError> {
-    let respond = |problem: String| {
-        ToolError::RespondToModel(format!("{problem}. The arguments must fit this schema: {}", spec.parameters))
-    };
-    let Arguments { query } =
-        serde_json::from_value(arguments).map_err(|error| respond(format!("malformed arguments: {error}")))?;
+    let Arguments { query } = spec.read(arguments)?;
     let query = query.trim();
     if query.is_empty() {
-        return Err(respond("the query is empty".into()));
+        return Err(spec.unfit("the query is empty"));
     }
     Ok(crate::text::cut(query, LONGEST).to_owned())
 }

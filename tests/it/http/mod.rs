@@ -1,6 +1,7 @@
 //! The doors, from outside.
 
 mod accounts;
+mod agent;
 mod bad_input;
 mod chat;
 mod collections;
@@ -9,6 +10,7 @@ mod documents;
 mod events;
 mod folders;
 mod keys;
+mod memory;
 mod openai;
 mod people;
 mod privacy;

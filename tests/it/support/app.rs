@@ -14,6 +14,7 @@ use std::{
 
 use askback::{
     adapters::{
+        amap::Amap,
         blobs::LocalBlobs,
         clock::SystemClock,
         embed::builtin::Builtin,
@@ -32,16 +33,16 @@ use askback::{
     },
     http::{self, App, Component, Limits},
     services::{
-        agent::registry::Registry,
+        agent::{CurrentWeather, registry::Registry},
         auth::{Accounts, AuthConfig, Hashing, SigningSecret, new_signing_secret},
         chat::{Chat, ChatConfig, ChatPorts},
         ingest::{
             Ingest, Ports, Vectors, WorkerConfig,
             folders::{Folders, FoldersConfig},
         },
-        memory::{conversations::Conversations, events::Events},
+        memory::{Remember, conversations::Conversations, events::Events, notebook::Notebook, settings::Settings},
         record::{Keeping, Recorder},
-        retrieval::{Judges, KnowledgeTool, Retrieval, RetrievalConfig, search::Search},
+        retrieval::{Judges, KnowledgeTool, ListSources, OpenSource, Retrieval, RetrievalConfig, search::Search},
     },
 };
 use async_trait::async_trait;
@@ -189,18 +190,26 @@ impl TestApp {
         std::fs::create_dir_all(&scratch).unwrap();
         let watching = FoldersConfig::new("test", scratch, folder.clone());
         let folders = Folders::new(ingest.clone(), store.clone(), port.clone(), watching);
+        let settings = Settings::new(store.clone(), port.clone());
         let chat = Chat::new(
             ChatPorts {
                 chats: store.clone(),
                 queue: store.clone(),
                 history: store.clone(),
                 memory: store.clone(),
+                settings: store.clone(),
                 documents: documents.clone(),
                 clock: port.clone(),
                 chat_model,
                 fast: None,
                 retrieval: retrieval.clone(),
-                tools: Registry::new(vec![Arc::new(KnowledgeTool::new(retrieval.clone()))]),
+                tools: Registry::new(vec![
+                    Arc::new(KnowledgeTool::new(retrieval.clone())),
+                    Arc::new(ListSources::new(retrieval.clone(), store.clone())),
+                    Arc::new(OpenSource::new(retrieval.clone(), store.clone())),
+                    Arc::new(CurrentWeather::new(Arc::new(Amap::new("http://127.0.0.1:1", None).unwrap()))),
+                    Arc::new(Remember::new(settings.clone())),
+                ]),
                 recorder: Recorder::new(store.clone(), store.clone(), port.clone(), Keeping::default()),
             },
             ChatConfig { max_running: setup.max_running, ..ChatConfig::new("test", "1") },
@@ -225,6 +234,8 @@ impl TestApp {
             ingest,
             folders,
             events: Events::new(store.clone(), store.clone(), port.clone()),
+            settings,
+            notebook: Notebook::new(store.clone(), store.clone(), store.clone(), port.clone()),
             conversations: Conversations::new(store.clone(), port.clone()),
             documents,
             blobs,
@@ -314,6 +325,10 @@ impl As {
 
     pub async fn patch(&self, path: &str, body: Value) -> Answer {
         Answer::of(self.request(Method::PATCH, path).json(&body)).await
+    }
+
+    pub async fn put(&self, path: &str, body: Value) -> Answer {
+        Answer::of(self.request(Method::PUT, path).json(&body)).await
     }
 
     /// A body that may be anything, said to be JSON.

@@ -21,10 +21,12 @@ use askback::{
     services::{
         agent::registry::Registry,
         chat::{Chat, ChatConfig, ChatPorts, Frame, StartError, Submission, Turn},
+        memory::{Remember, settings::Settings},
         record::{
-            Keeping, Recorder, TapedChats, TapedClock, TapedDocuments, TapedMemory, TapedModel, TapedQueue, TapedTool,
+            Keeping, Recorder, TapedChats, TapedClock, TapedDocuments, TapedEpisodes, TapedMemory, TapedModel,
+            TapedQueue, TapedSettings, TapedTool,
         },
-        retrieval::{KnowledgeTool, Retrieval},
+        retrieval::{KnowledgeTool, ListSources, OpenSource, Retrieval},
     },
 };
 use async_trait::async_trait;
@@ -348,17 +350,24 @@ impl Harness {
         let Parts { store, folder, clock, user, model, search, retrieval, tool, fast, faults, keeping } = parts;
         let mut config = ChatConfig::new("node", boot);
         change(&mut config);
+        let episodes = TapedEpisodes::over(Arc::new(store.clone()));
         let ports = ChatPorts {
             chats: TapedChats::over(Arc::new(FaultyChats { inner: Arc::new(store.clone()), faults: faults.clone() })),
             queue: TapedQueue::over(Arc::new(FaultyQueue { inner: Arc::new(store.clone()), faults: faults.clone() })),
             history: Arc::new(store.clone()),
             memory: TapedMemory::over(Arc::new(store.clone())),
+            settings: TapedSettings::over(Arc::new(store.clone())),
             documents: TapedDocuments::over(Arc::new(store.clone())),
             clock: TapedClock::over(as_port(&clock)),
             chat_model: TapedModel::chat(Arc::new(FaultyModel { inner: Arc::clone(&model), faults: faults.clone() })),
             fast: fast.clone().map(TapedModel::fast),
             retrieval: Arc::clone(&retrieval),
-            tools: Registry::new(vec![Arc::clone(&tool)]),
+            tools: Registry::new(vec![
+                Arc::clone(&tool),
+                Arc::new(ListSources::new(Arc::clone(&retrieval), Arc::clone(&episodes))),
+                Arc::new(OpenSource::new(Arc::clone(&retrieval), episodes)),
+                TapedTool::over(Arc::new(Remember::new(Settings::new(Arc::new(store.clone()), as_port(&clock))))),
+            ]),
             recorder: Recorder::new(Arc::new(store.clone()), Arc::new(store.clone()), as_port(&clock), keeping),
         };
         Self {

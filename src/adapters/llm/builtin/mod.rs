@@ -10,26 +10,34 @@ mod quoting;
 mod speak;
 mod talk;
 mod terms;
+mod told;
+mod wishes;
 mod wording;
 mod write;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde_json::json;
 
+use self::wishes::Wish;
 use crate::domain::{
     error::ModelError,
     evidence::{ParsedEvidence, parse_evidence},
     index::Embedder,
     model::{ChatModel, ModelRequest, ModelStream, Prompt, ToolCall},
+    setting::{LANGUAGE, language_wanted},
 };
 use crate::text::{
     cut,
     lang::{Lang, detect},
 };
 
-/// The tool that it calls.
+/// The tools that it calls.
 const SEARCH: &str = "search_knowledge_base";
+const LIST: &str = "list_sources";
+const OPEN: &str = "open_source";
+const REMEMBER: &str = "remember";
 /// Characters by which the end of a begun answer is known again.
 const LAST_WORDS: usize = 24;
 /// Most characters of a query.
@@ -50,9 +58,9 @@ impl Builtin {
         Self { embedder }
     }
 
-    async fn answer(&self, evidence: &ParsedEvidence, asked: &str) -> String {
+    async fn answer(&self, evidence: &ParsedEvidence, asked: &str, wanted: Option<Lang>) -> String {
         let question = if evidence.question.trim().is_empty() { asked } else { evidence.question.as_str() };
-        let lang = language(question, asked);
+        let lang = wanted.unwrap_or_else(|| language(question, asked));
         if evidence.guidance.parts.is_empty() {
             return self.answer_one(evidence, question, asked, lang).await;
         }
@@ -98,16 +106,20 @@ impl ChatModel for Builtin {
         let prompt_tokens = speak::tokens_of(&request.messages);
         let turn = Turn::read(&request);
         let asked = turn.asked;
-        let lang = language(asked, asked);
+        let wanted = wanted(&request.messages);
+        let lang = wanted.unwrap_or_else(|| language(asked, asked));
         let text = match turn.step {
-            Step::Asked if request.tools.iter().any(|tool| tool.name == SEARCH) => match talk::reply(asked, lang) {
+            Step::Asked if offers(&request, SEARCH) => match talk::reply(asked, lang) {
                 Some(text) => text.to_owned(),
-                None => return Ok(speak::call(search(&request.messages), prompt_tokens)),
+                None => return Ok(speak::call(first_call(&request, asked), prompt_tokens)),
             },
             Step::Asked => talk::reply(asked, lang).unwrap_or(write::cannot_search(lang)).to_owned(),
-            Step::Found(evidence) => self.answer(&evidence, asked).await,
+            Step::Found(evidence) => self.answer(&evidence, asked, wanted).await,
+            Step::Opened(evidence) => told::opened(&evidence, lang),
             Step::FoundNothing => write::no_knowledge(lang).to_owned(),
-            Step::Told(text) => text.to_owned(),
+            Step::Listed(text) => told::listed(text, lang),
+            Step::Remembered(text) => told::remembered(text, lang),
+            Step::Told(text) => told::told(text, lang),
         };
         let rest = behind(turn.begun, &text);
         Ok(speak::text(rest, request.sampling.max_tokens, prompt_tokens))
@@ -137,9 +149,33 @@ fn language(question: &str, asked: &str) -> Lang {
     [asked, own(question), question].into_iter().map(detect).find(|lang| *lang != Lang::Other).unwrap_or(Lang::En)
 }
 
-fn search(messages: &[Prompt]) -> ToolCall {
-    let query = query(messages);
-    ToolCall { id: "call_1".into(), name: SEARCH.into(), arguments: serde_json::json!({ "query": query }).to_string() }
+/// The language that the user has asked for once and for all, if it is one of those that this model writes.
+fn wanted(messages: &[Prompt]) -> Option<Lang> {
+    let code = messages.iter().find_map(|message| match message {
+        Prompt::System { content } => language_wanted(content),
+        _ => None,
+    })?;
+    [Lang::En, Lang::Zh].into_iter().find(|lang| lang.code() == Some(code))
+}
+
+fn offers(request: &ModelRequest, tool: &str) -> bool {
+    request.tools.iter().any(|offered| offered.name == tool)
+}
+
+/// The call that a message begins with: a search, unless it speaks of the results of the last one, or wishes a language.
+fn first_call(request: &ModelRequest, asked: &str) -> ToolCall {
+    let messages = &request.messages;
+    let is_cited = |message: &Prompt| matches!(message, Prompt::Assistant { content, .. } if wishes::is_cited(content));
+    let wish = wishes::wish(asked, messages.iter().any(is_cited));
+    let (name, arguments) = match wish {
+        Some(Wish::Open(index)) if offers(request, OPEN) => (OPEN, json!({ "index": index })),
+        Some(Wish::List) if offers(request, LIST) => (LIST, json!({})),
+        Some(Wish::Speak(lang)) if offers(request, REMEMBER) => {
+            (REMEMBER, json!({ "key": LANGUAGE, "value": lang.code() }))
+        }
+        _ => (SEARCH, json!({ "query": query(messages) })),
+    };
+    ToolCall { id: "call_1".into(), name: name.into(), arguments: arguments.to_string() }
 }
 
 /// What to search for: the user's message as it was typed. What it leans on, retrieval finds in the turns before.
@@ -165,8 +201,14 @@ enum Step<'r> {
     Asked,
     /// Passages to answer from.
     Found(ParsedEvidence),
+    /// A section that was wished for.
+    Opened(ParsedEvidence),
     /// The search found nothing, or may not run.
     FoundNothing,
+    /// Results were listed.
+    Listed(&'r str),
+    /// Something is remembered.
+    Remembered(&'r str),
     /// Another tool answered.
     Told(&'r str),
 }
@@ -193,7 +235,7 @@ impl<'r> Turn<'r> {
             }
             _ => (asked, ""),
         };
-        let found = results.clone().find_map(|(_, content)| parse_evidence(content));
+        let found = results.clone().find_map(|(name, content)| Some((name, parse_evidence(content)?)));
         let material = parse_evidence(asked);
         let asked = if material.is_some() { "" } else { asked };
         let given = || {
@@ -204,8 +246,14 @@ impl<'r> Turn<'r> {
             material.or_else(|| texts.find_map(parse_evidence))
         };
         let told = results.clone().find(|(name, _)| *name != SEARCH);
-        let step = if let Some(evidence) = found.or_else(given) {
+        let step = if let Some((OPEN, evidence)) = found {
+            Step::Opened(evidence)
+        } else if let Some(evidence) = found.map(|(_, evidence)| evidence).or_else(given) {
             Step::Found(evidence)
+        } else if let Some((_, content)) = told.filter(|(name, _)| *name == LIST) {
+            Step::Listed(content)
+        } else if let Some((_, content)) = told.filter(|(name, _)| *name == REMEMBER) {
+            Step::Remembered(content)
         } else if let Some((_, content)) = told.filter(|(_, content)| !content.starts_with(LIMIT_REACHED)) {
             Step::Told(content)
         } else if results.count() > 0 {

@@ -3,7 +3,10 @@
 use sqlx::types::Json;
 
 use super::{
-    super::sql::{Sql, Texts, Tx, Word, texts, unreadable},
+    super::{
+        episodes,
+        sql::{Sql, Texts, Tx, Word, texts, unreadable},
+    },
     hitl, log,
     search::{self, Terms},
     tree,
@@ -30,6 +33,7 @@ pub(super) async fn finish(tx: &mut Tx, finish: Finish, terms: &Terms) -> Result
         search::write_message(tx, finish.session, finish.message, terms).await?;
         add_parts(tx, finish.message, finish.run, &finish.parts).await?;
         add_citations(tx, finish.message, &finish.citations).await?;
+        episodes::add(tx, &finish).await?;
     } else if anew {
         remove_message(tx, &finish).await?;
     }

@@ -87,6 +87,7 @@ impl Chat {
             queue: TapedQueue::over(Arc::new(Stage)),
             history: Arc::new(Stage),
             memory: Arc::clone(&ports.memory),
+            settings: Arc::clone(&ports.settings),
             documents: Arc::clone(&ports.documents),
             clock: Arc::clone(&ports.clock),
             chat_model: if live { model } else { TapedModel::named(model, &head.model) },

@@ -317,8 +317,8 @@ async fn a_note_that_covers_deleted_text_goes(test: &mut TestStore) {
     let eva = someone(test, "eva").await;
     let [root, one, two] = fork(test, eva).await;
     let session = root.accepted.session.id;
-    let note = Note { body: "root, one".into(), upto_ord: 3 };
-    assert_eq!(test.store.put_note(session, &note, None, test.now()).await, Ok(true));
+    assert_eq!(test.store.put_note(session, "root, one", 3, None, test.now()).await, Ok(true));
+    let note = Note { body: "root, one".into(), upto_ord: 3, version: test.now().0 };
     test.store.delete_message(eva, "s", two.accept.human).await.unwrap();
     assert_eq!(test.store.note(session).await, Ok(Some(note)), "it ends before what was deleted");
     test.store.delete_message(eva, "s", one.accept.human).await.unwrap();

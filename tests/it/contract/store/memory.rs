@@ -18,6 +18,7 @@ use crate::support::store::TestStore;
 
 on_both_engines!(
     a_note_gives_way_to_one_that_was_made_from_it,
+    a_note_is_edited_by_its_user_alone,
     an_event_is_told_once,
     an_event_is_added_once,
     an_event_of_a_session_is_told_there,
@@ -31,23 +32,48 @@ async fn a_note_gives_way_to_one_that_was_made_from_it(test: &mut TestStore) {
     first.answer(test, "1").await;
     let session = first.accepted.session.id;
     begin(test, eva, says("two")).await.answer(test, "2").await;
-    let note = |body: &str, upto_ord| Note { body: body.into(), upto_ord };
+    let version = test.now().0;
+    let note = |body: &str, upto_ord, version| Note { body: body.into(), upto_ord, version };
     let put = async |body: &str, upto_ord, before| {
-        test.store.put_note(session, &note(body, upto_ord), before, test.now()).await.unwrap()
+        test.store.put_note(session, body, upto_ord, before, test.now()).await.unwrap()
     };
     assert_eq!(test.store.note(session).await, Ok(None));
-    assert!(!put("made from one that is gone", 2, Some(1)).await);
+    assert!(!put("made from one that is gone", 2, Some(version)).await);
     assert!(put("二", 2, None).await);
     assert!(!put("made beside it", 3, None).await);
-    assert!(!put("made from another", 3, Some(1)).await);
-    assert_eq!(test.store.note(session).await, Ok(Some(note("二", 2))));
-    assert!(put("more", 4, Some(2)).await);
-    assert!(!put("of what is not there", 7, Some(4)).await);
-    assert_eq!(test.store.note(session).await, Ok(Some(note("more", 4))));
+    assert!(!put("made from another", 3, Some(version - 1)).await);
+    assert_eq!(test.store.note(session).await, Ok(Some(note("二", 2, version))));
+    assert!(put("more", 4, Some(version)).await);
+    assert!(!put("late", 4, Some(version)).await);
+    assert!(!put("of what is not there", 7, Some(version + 1)).await);
+    let more = note("more", 4, version + 1);
+    assert_eq!(test.store.note(session).await, Ok(Some(more)), "another version within the same moment");
     test.store.delete_message(eva, "s", first.accept.message).await.unwrap();
-    assert!(!put("late", 6, Some(4)).await);
+    assert!(!put("late", 6, Some(version + 1)).await);
     assert!(!put("late", 4, None).await);
     assert_eq!(test.store.note(session).await, Ok(None));
+}
+
+async fn a_note_is_edited_by_its_user_alone(test: &mut TestStore) {
+    let (eva, bob) = (someone(test, "eva").await, someone(test, "bob").await);
+    let first = begin(test, eva, says("one")).await;
+    first.answer(test, "1").await;
+    let session = first.accepted.session.id;
+    let version = test.now().0;
+    let edit =
+        async |user, body: &str, before| test.store.edit_note(user, session, body, before, test.now()).await.unwrap();
+    let note = |body: &str, upto_ord, version| Some(Note { body: body.into(), upto_ord, version });
+    assert_eq!(edit(bob, "not his", 0).await, None);
+    assert_eq!(edit(eva, "of nothing", version).await, None);
+    assert_eq!(edit(eva, "她的", 0).await, note("她的", 0, version));
+    assert_eq!(edit(eva, "again", 0).await, None);
+    assert_eq!(edit(bob, "not his", version).await, None);
+    // One that was being made meanwhile gives way, and the next goes on from it.
+    assert!(!test.store.put_note(session, "by rule", 2, None, test.now()).await.unwrap());
+    assert!(test.store.put_note(session, "by rule", 2, Some(version), test.now()).await.unwrap());
+    assert_eq!(edit(eva, "hers", version).await, None);
+    assert_eq!(edit(eva, "hers", version + 1).await, note("hers", 2, version + 2));
+    assert_eq!(test.store.note(session).await, Ok(note("hers", 2, version + 2)));
 }
 
 fn event(test: &TestStore, user: UserId, subject: &str) -> BackgroundEvent {

@@ -89,6 +89,7 @@ impl Turn {
             trace: None,
             settle: None,
             ask: None,
+            episodes: Vec::new(),
             told: Vec::new(),
             error: None,
             frames: self.frames(1, 0, ""),

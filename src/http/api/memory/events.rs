@@ -1,4 +1,4 @@
-//! What is remembered beside the messages: background events.
+//! Background events.
 
 use std::sync::Arc;
 
