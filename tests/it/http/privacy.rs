@@ -17,6 +17,7 @@ async fn shape(client: &As, method: &Method, path: &str) -> (u16, Value) {
     let body = match path.rsplit('/').next() {
         Some("feedback") => json!({"rating": "up"}),
         Some("edit") => json!({"message": "And then?"}),
+        Some("note") => json!({"note": "Mine now", "version": 0}),
         _ => json!({}),
     };
     let request = client.request(method.clone(), path);
@@ -36,6 +37,8 @@ async fn on_every_route() {
     let key = bea.post("/auth/keys", json!({"name": "hers"})).await.json();
     let turn = bea.post("/chat", json!({"message": "Tell me", "session_id": "hers"})).await.json();
 
+    bea.put("/memory/settings/tone", json!({"value": "hers"})).await;
+
     let of = |name: &str, is_hers: bool| -> String {
         let hers = match name {
             "session_id" => "hers",
@@ -43,6 +46,7 @@ async fn on_every_route() {
             "message_id" => turn["message_id"].as_str().unwrap(),
             "document_id" => document["document_id"].as_str().unwrap(),
             "key_id" => key["id"].as_str().unwrap(),
+            "key" => "tone",
             // Models are nobody's.
             "model" => NOBODYS,
             // Those of admins, who share documents, jobs, accounts and groups.
@@ -61,7 +65,9 @@ async fn on_every_route() {
 
     let mut checked = 0;
     for (method, path, operation) in operations() {
-        if !path.contains('{') {
+        // A setting that is put is the caller's own.
+        let is_own = method == Method::PUT && path == "/memory/settings/{key}";
+        if !path.contains('{') || is_own {
             continue;
         }
         let (hers, nobodys) = (fill(&path, true), fill(&path, false));
@@ -75,6 +81,8 @@ async fn on_every_route() {
         checked += 1;
     }
     assert!(checked >= 8, "{checked}");
+    assert_eq!(bea.get("/memory/settings/tone").await.json()["value"], "hers");
+    assert_eq!(bea.get("/sessions/hers/note").await.json()["version"], 0);
 
     // Ids in bodies.
     for field in ["message_id", "user_message_id"] {
