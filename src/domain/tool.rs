@@ -58,7 +58,7 @@ pub struct ToolContext {
 /// What the conversation has settled already.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Background {
-    /// Earlier user messages of the branch, oldest first, at most the last few.
+    /// Earlier user messages of the branch, oldest first, at most the last few; of a reply that chose, what it chose.
     pub user_turns: Vec<String>,
     /// Earlier answers of the branch, oldest first, at most the last few.
     pub answers: Vec<String>,

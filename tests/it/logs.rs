@@ -199,6 +199,8 @@ fn text(frames: &[Frame]) -> String {
 fn lasting(frames: &[Frame]) -> Value {
     let mut end = plain(frames.last().unwrap());
     end["message"]["citations"][0]["removed"] = false.into();
+    let chunk = end["message"]["rag_trace"]["retrieved_chunks"][0].as_object_mut().unwrap();
+    chunk.retain(|field, _| !["removed", "text"].contains(&field.as_str()));
     end
 }
 

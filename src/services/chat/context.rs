@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::reply::meant;
 use crate::{
     domain::{
         chat::{ChatStore, MessageKind, Said},
@@ -55,10 +56,14 @@ pub(super) async fn read(
     let read = history.len();
     history.retain(|message| !message.content.trim().is_empty());
     let note = memory.note(session).await?.map(|note| note.body).filter(|body| !body.trim().is_empty());
-    let texts = |kind: MessageKind| {
-        history.iter().filter(move |message| message.kind == kind).map(|message| message.content.clone()).collect()
-    };
-    let (user_turns, answers) = (texts(MessageKind::Human), texts(MessageKind::Ai));
+    let of = |kind: MessageKind| history.iter().enumerate().filter(move |(_, message)| message.kind == kind);
+    let answers = of(MessageKind::Ai).map(|(_, answer)| answer.content.clone()).collect();
+    let user_turns = of(MessageKind::Human).map(|(at, turn)| {
+        let before = at.checked_sub(1).and_then(|before| history.get(before));
+        let asked = before.filter(|before| before.kind == MessageKind::Ai);
+        asked.map_or_else(|| turn.content.clone(), |asked| meant(&turn.content, &asked.content).into_owned())
+    });
+    let user_turns = user_turns.collect();
     let background = Background { user_turns, answers, note, ..Background::default() };
     Ok(Context { history, background, settings: String::new(), events: Vec::new(), read })
 }

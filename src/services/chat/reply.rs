@@ -7,6 +7,7 @@ mod choose;
 mod clauses;
 mod intent;
 mod labels;
+mod meant;
 mod model;
 mod nouns;
 mod numbered;
@@ -18,6 +19,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::Value;
 
+pub(super) use self::meant::meant;
 use self::{
     choose::{Offer, Pick},
     intent::{Decline, Known},

@@ -22,6 +22,10 @@ const MAX_SENTENCES: usize = 3;
 const MAX_SENTENCES_OF_SEVERAL: usize = 12;
 /// Most characters of a quote.
 const MAX_CHARS: usize = 600;
+/// Most characters of a quote whose statements lie apart: it reaches from the first to the last of them.
+const MAX_CHARS_APART: usize = 1_500;
+/// What a passage must hold of a statement for the quote to reach there.
+const HELD: f32 = 0.5;
 /// What each further sentence must add to the supported share to be quoted too.
 const SENTENCE_COST: f32 = 0.06;
 /// How much more a number counts than a word: a quote without the answer's number supports nothing.
@@ -30,8 +34,9 @@ const NUMBER_WEIGHT: f32 = 4.0;
 /// The citations of a finished answer, by marker; each marker once. Markers beyond the passages are left out.
 ///
 /// The quote is the window of neighbouring sentences of the passage that holds most of what the marker stands behind: at
-/// most three for one statement, more where the same marker stands behind several or behind the head of a list. Where
-/// they share no word (another language), it is the passage's first sentence of prose.
+/// most three for one statement. Where the same marker stands behind several, behind a quotation or behind the head of a
+/// list, it reaches from the first to the last sentence that holds one. Where they share no word (another language), it is
+/// the passage's first sentence of prose.
 #[must_use]
 pub fn citations(text: &str, passages: &[Passage]) -> Vec<Citation> {
     let mut claims: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
@@ -40,7 +45,12 @@ pub fn citations(text: &str, passages: &[Passage]) -> Vec<Citation> {
     let sentences = sentences(&masked);
     for (at, (place, n)) in markers.iter().enumerate() {
         let said = claims.entry(*n).or_default();
-        said.push(claim(&masked, &sentences, place));
+        match quotation(&masked, place) {
+            Some(quotation) => {
+                said.extend(self::sentences(quotation).into_iter().filter_map(|range| quotation.get(range)))
+            }
+            None => said.push(claim(&masked, &sentences, place)),
+        }
         let next = markers.get(at + 1).map_or(masked.len(), |(next, _)| next.start);
         said.extend(items(masked.get(place.end..next).unwrap_or_default()));
     }
@@ -55,9 +65,12 @@ pub fn citations(text: &str, passages: &[Passage]) -> Vec<Citation> {
 
 fn citation(marker: u32, claims: &[&str], passage: &Passage) -> Citation {
     let most = if claims.len() > 1 { MAX_SENTENCES_OF_SEVERAL } else { MAX_SENTENCES };
-    let range = best_window(claims, &passage.text, most);
+    let (range, longest) = match apart(claims, &passage.text) {
+        Some(range) => (range, MAX_CHARS_APART),
+        None => (best_window(claims, &passage.text, most).1, MAX_CHARS),
+    };
     let before = passage.text.get(..range.start).unwrap_or_default();
-    let quote = cut(passage.text.get(range).unwrap_or_default(), MAX_CHARS).trim_end();
+    let quote = cut(passage.text.get(range).unwrap_or_default(), longest).trim_end();
     let start = passage.start + chars(before);
     Citation {
         marker,
@@ -121,6 +134,35 @@ fn whole(masked: &str, sentences: &[Range<usize>], last: usize) -> Range<usize> 
     sentences[first].start..sentences[last].end
 }
 
+/// What stands in quotation marks right before a marker: all of it leans on that.
+fn quotation<'t>(masked: &'t str, place: &Range<usize>) -> Option<&'t str> {
+    let before = masked.get(..place.start)?.trim_end();
+    let close = before.chars().next_back()?;
+    let open = match close {
+        '”' => '“',
+        '」' => '「',
+        '"' => '"',
+        _ => return None,
+    };
+    let inside = before.get(..before.len() - close.len_utf8())?;
+    inside.rfind(open).and_then(|at| inside.get(at + open.len_utf8()..))
+}
+
+/// The stretch of `passage` from the first to the last of what holds `claims`, where that is longer than one window and
+/// not too long.
+fn apart(claims: &[&str], passage: &str) -> Option<Range<usize>> {
+    if claims.len() < 2 {
+        return None;
+    }
+    let windows = claims.iter().map(|claim| best_window(&[claim], passage, MAX_SENTENCES));
+    let held: Vec<Range<usize>> =
+        windows.filter(|(share, range)| *share >= HELD && !range.is_empty()).map(|(_, range)| range).collect();
+    let start = held.iter().map(|range| range.start).min()?;
+    let end = held.iter().map(|range| range.end).max()?;
+    let text = passage.get(start..end)?;
+    (text.chars().count() <= MAX_CHARS_APART).then_some(start..end)
+}
+
 /// The items of a list that `after`, the text behind a marker, begins with: they lean on the marker at its head.
 fn items(after: &str) -> impl Iterator<Item = &str> {
     let mut lines = after.split('\n');
@@ -132,8 +174,9 @@ fn items(after: &str) -> impl Iterator<Item = &str> {
     lines.filter(|line| !line.trim().is_empty()).take_while(is_item).filter(move |_| is_at_line_end)
 }
 
-/// The at most `most` neighbouring sentences of `passage` that hold most of `claims`, each counting alike, as bytes.
-fn best_window(claims: &[&str], passage: &str, most: usize) -> Range<usize> {
+/// The at most `most` neighbouring sentences of `passage` that hold most of `claims`, each counting alike, as bytes; and
+/// how much of each they hold, less what each further sentence costs.
+fn best_window(claims: &[&str], passage: &str, most: usize) -> (f32, Range<usize>) {
     let sentences = sentences(passage);
     let terms: Vec<HashSet<String>> = sentences
         .iter()
@@ -158,7 +201,7 @@ fn best_window(claims: &[&str], passage: &str, most: usize) -> Range<usize> {
         }
     }
     let prose = || sentences.iter().find(|range| is_prose(passage.get((*range).clone()).unwrap_or_default()));
-    best.map(|(_, range)| range).or_else(|| prose().or_else(|| sentences.first()).cloned()).unwrap_or_default()
+    best.unwrap_or_else(|| (0.0, prose().or_else(|| sentences.first()).cloned().unwrap_or_default()))
 }
 
 /// Which share of a claim's weight these sentences hold.
@@ -247,6 +290,24 @@ mod tests {
                 removed: false,
             }]
         );
+    }
+
+    #[test]
+    fn statements_that_lie_apart_stand_in_one_quote() {
+        let between = "Unopened filters may be kept for later. The box should be dry. ".repeat(8);
+        let text = format!("Returns take 30 days. {between}The refund takes 3 working days. Nothing else is said.");
+        let rules = [passage(0, &text)];
+        let reached = format!("Returns take 30 days. {between}The refund takes 3 working days.");
+        for answer in [
+            "Returns take 30 days. [1] The refund takes 3 working days. [1]",
+            "The document says: “Returns take 30 days. The refund takes 3 working days.” [1]",
+            "文档的原文是：“Returns take 30 days. The refund takes 3 working days.”[1]",
+        ] {
+            assert_eq!(quotes(answer, &rules), [(1, reached.clone())], "{answer}");
+        }
+        let far = passage(0, &text.replace(&between, &between.repeat(3)));
+        let quote = &quotes("Returns take 30 days. [1] The refund takes 3 working days. [1]", &[far])[0].1;
+        assert!(quote.chars().count() <= MAX_CHARS_APART && !quote.is_empty());
     }
 
     #[test]
