@@ -224,7 +224,11 @@ pub(crate) fn open(
     let is_meant = |row: &usize| {
         says_all(&asked, &table.rows[*row][0]) && rows.iter().filter(|other| label(**other) == label(*row)).count() == 1
     };
-    let named = rows.iter().copied().find(is_meant);
+    let meant: Vec<usize> = rows.iter().copied().filter(is_meant).collect();
+    // A label inside a longer one that is said too: 金卡 in 铂金卡.
+    let is_inside =
+        |row: usize| meant.iter().any(|other| label(*other) != label(row) && label(*other).contains(&label(row)));
+    let named = meant.iter().copied().find(|row| !is_inside(*row));
     match named.or_else(|| rows.first().copied().filter(|_| rows.len() == 1)) {
         Some(row) => open_columns(table, &table.rows[row], question, weighted, &given.of_time()),
         None => open_rows(table, &rows, column, &given.all()),
@@ -459,6 +463,21 @@ mod tests {
         let open = ask("Which share of the total sales has the fixed price?", SALES, &[]).unwrap();
         assert!(open.is_period);
         assert_eq!(ask("What were the total sales?", SALES, &["And in 2018?"]), None);
+    }
+
+    #[test]
+    fn a_label_inside_a_longer_one_that_is_said_is_not_meant() {
+        const ZH: &str =
+            "| 等级 | 2023年 | 2024年 |\n|---|---|---|\n| 金卡 | 39 元 | 39 元 |\n| 铂金卡 | 69 元 | 79 元 |";
+        const EN: &str =
+            "| Plan | 2023 | 2024 |\n|---|---|---|\n| Plus | 9 EUR | 9 EUR |\n| Premium Plus | 14 EUR | 19 EUR |";
+        for (longer, shorter, text) in [
+            ("铂金卡多少钱？", "金卡多少钱？", ZH),
+            ("How much is the Premium Plus plan?", "How much is the Plus plan?", EN),
+        ] {
+            assert!(ask(longer, text, &[]).is_some_and(|open| open.is_period), "{longer}");
+            assert_eq!(ask(shorter, text, &[]), None, "{shorter}");
+        }
     }
 
     #[test]
