@@ -224,11 +224,7 @@ pub(crate) fn open(
     let is_meant = |row: &usize| {
         says_all(&asked, &table.rows[*row][0]) && rows.iter().filter(|other| label(**other) == label(*row)).count() == 1
     };
-    let meant: Vec<usize> = rows.iter().copied().filter(is_meant).collect();
-    // A label inside a longer one that is said too: 金卡 in 铂金卡.
-    let is_inside =
-        |row: usize| meant.iter().any(|other| label(*other) != label(row) && label(*other).contains(&label(row)));
-    let named = meant.iter().copied().find(|row| !is_inside(*row));
+    let named = rows.iter().copied().find(is_meant);
     match named.or_else(|| rows.first().copied().filter(|_| rows.len() == 1)) {
         Some(row) => open_columns(table, &table.rows[row], question, weighted, &given.of_time()),
         None => open_rows(table, &rows, column, &given.all()),
