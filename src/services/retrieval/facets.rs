@@ -194,10 +194,11 @@ impl Mention {
             return false;
         }
         let bound = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() || is_han(c));
-        let han = phrase.starts_with(is_han) || phrase.ends_with(is_han);
+        // Chinese goes on without a gap; 晨星A1 ends where 晨星A10 does not.
+        let (starts_free, ends_free) = (phrase.starts_with(is_han), phrase.ends_with(is_han));
         self.folded.match_indices(phrase).any(|(at, found)| {
-            han || (bound(self.folded[..at].chars().next_back())
-                && bound(self.folded[at + found.len()..].chars().next()))
+            (starts_free || bound(self.folded[..at].chars().next_back()))
+                && (ends_free || bound(self.folded[at + found.len()..].chars().next()))
         })
     }
 
@@ -394,6 +395,19 @@ mod tests {
         assert_eq!(named("x2的保修期多久"), [false, true]);
         assert_eq!(named("Aurora and Borealis"), [true, true]);
         assert_eq!(named("How long is the warranty?"), [false, false]);
+    }
+
+    #[test]
+    fn a_name_that_goes_on_is_another_one() {
+        for (text, phrase, expected) in [
+            ("晨星A10的保修期多久？", "晨星a1", false),
+            ("晨星A1的保修期多久？", "晨星a1", true),
+            ("旧X1手机多少钱？", "x1手机", true),
+            ("ZX1手机多少钱？", "x1手机", false),
+            ("How long is the warranty of the X10?", "x1", false),
+        ] {
+            assert_eq!(Mention::read(text).has_phrase(phrase), expected, "{text} {phrase}");
+        }
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! Kinds of questions over small worlds: editions, tables beside prose, follow-ups, dimensions, several questions in one.
 
-use super::told::{Case, all, case};
+use askback::domain::evidence::Finding;
+
+use super::told::{Case, all, case, told, write};
+use crate::support::shelf::Shelf;
 
 const PARENTAL_2021: &str = "# Parental Leave Policy 2021\n\nEffective from 1 March 2021.\n\n## Approval\n\nA leave of more than 20 working days needs the approval of the managing director.\n\n## Pay\n\nDuring the leave 60 percent of the salary is paid.\n\n## Return\n\nParents may work part-time for 6 months after they return. The form P-3 is handed in on paper.\n";
 const PARENTAL_2024: &str = "# Parental Leave Policy 2024\n\nEffective from 1 March 2024.\n\n## Approval\n\nThe team lead approves every leave. A leave of more than 40 working days needs the consent of the board.\n\n## Pay\n\nDuring the leave 80 percent of the salary is paid.\n\n## Return\n\nPart-time work is possible for 12 months afterwards. Requests are made online.\n";
@@ -160,4 +163,53 @@ async fn rows_names_and_kinds_that_are_named_are_what_is_told() {
         case("Is entry free for members of the GRA?", &["German Rowing Association"], &["nothing"]),
     ];
     all(&files, &cases).await;
+}
+
+/// A table of kinds whose names stand inside each other: the first turn asks for the kind, each of them is chosen, and a
+/// plain question and a follow-up name one.
+#[tokio::test]
+async fn a_kind_whose_name_stands_inside_another_has_its_own_row() {
+    const ZH: &str = "# 会员服务\n\n| 会员等级 | 月费 | 上门响应时间 |\n| --- | --- | --- |\n| 银卡 | 19 元 | 3 个工作日 |\n\
+        | 金卡 | 39 元 | 2 个工作日 |\n| 铂金卡 | 69 元 | 1 个工作日 |\n";
+    const EN: &str = "# Membership\n\n| Membership | Monthly price | Response time |\n| --- | --- | --- |\n\
+        | Plus | 19 EUR | 3 days |\n| Premium | 39 EUR | 2 days |\n| Premium Plus | 69 EUR | 1 day |\n";
+    const PRICES: [&str; 3] = ["19", "39", "69"];
+    for (file, text, question, kinds, plain, follow_up, times) in [
+        (
+            "会员.md",
+            ZH,
+            "会员服务多少钱？",
+            ["银卡", "金卡", "铂金卡"],
+            "_会员多少钱？",
+            "上门响应时间呢？",
+            ["3 个工作日", "2 个工作日", "1 个工作日"],
+        ),
+        (
+            "membership.md",
+            EN,
+            "How much is the membership?",
+            ["Plus", "Premium", "Premium Plus"],
+            "How much is the _ membership?",
+            "And the response time?",
+            ["3 days", "2 days", "1 day"],
+        ),
+    ] {
+        let shelf = Shelf::with(&[(file, text.as_bytes())]).await;
+        let Finding::Ask(asked) = shelf.question(question).await.finding else { panic!("{question} is open") };
+        let labels: Vec<&str> = asked.options.iter().map(|option| option.label.as_str()).collect();
+        assert_eq!(labels, kinds, "{question}");
+        for (nth, kind) in kinds.iter().enumerate() {
+            let only = |said: &str, of: [&str; 3]| {
+                let is_right = (0..3).all(|other| said.contains(of[other]) == (other == nth));
+                assert!(is_right, "{kind}: {said}");
+            };
+            let found = shelf.choose(&asked, &asked.options[nth]).await.finding;
+            let Finding::Answer(evidence) = found else { panic!("{kind}: {found:?}") };
+            only(&write(&evidence, kind).await, PRICES);
+            let named = plain.replace('_', kind);
+            only(&told(&shelf, &[], &named).await, PRICES);
+            only(&told(&shelf, &[&named], follow_up).await, times);
+        }
+        shelf.close().await;
+    }
 }

@@ -4,9 +4,11 @@ use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
 
+use super::wording::says;
 use crate::{
     domain::evidence::ParsedPassage,
     text::{
+        fold,
         quantities::quantities,
         sentences::{is_row, sentences},
         words::is_han,
@@ -31,10 +33,37 @@ pub(super) struct Unit {
     pub(super) kind: Kind,
     /// Without list marks; a row as "label – column: value; …".
     pub(super) text: String,
+    /// Of a row: its cells, folded.
+    pub(super) cells: Vec<String>,
     /// The heading above it inside the passage.
     pub(super) heading: String,
     /// Pieces of one paragraph, list or table have the same number.
     pub(super) block: usize,
+}
+
+impl Unit {
+    /// Whether a row has this folded name as a cell, alone or listed with others, or an item before its colon.
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        let is_listed = |text: &str| text.split([',', '，', '、', '/', ';', '；', '&']).any(|one| one.trim() == name);
+        match self.kind {
+            Kind::Row => self.cells.iter().any(|cell| cell == name || is_listed(cell)),
+            _ => self.lead().is_some_and(|lead| lead == name || is_listed(&lead)),
+        }
+    }
+
+    /// Whether this folded name stands in what a row or an item is called, and not only in the names of columns.
+    pub(super) fn names_in(&self, name: &str) -> bool {
+        match self.kind {
+            Kind::Row => self.cells.iter().any(|cell| says(cell, name)),
+            _ => self.lead().is_some_and(|lead| says(&lead, name)),
+        }
+    }
+
+    /// What stands before an item's colon, folded.
+    fn lead(&self) -> Option<String> {
+        let (lead, _) = self.text.split_once([':', '：']).filter(|_| self.kind != Kind::Sentence)?;
+        Some(fold(lead).trim_matches(['*', ' ']).to_owned())
+    }
 }
 
 /// Longest line of text that introduces a list.
@@ -180,7 +209,12 @@ impl Reader {
             }
         }
         let text = row_text(&row, self.header.as_deref().unwrap_or_default());
+        let before = self.units.len();
         self.push(Kind::Row, &text);
+        if let Some(unit) = self.units.get_mut(before) {
+            let spaced = |cell: &String| fold(cell).split_whitespace().collect::<Vec<_>>().join(" ");
+            unit.cells = row.iter().map(|cell| spaced(cell).trim_matches(['*', ' ']).to_owned()).collect();
+        }
     }
 
     fn push(&mut self, kind: Kind, text: &str) {
@@ -196,6 +230,7 @@ impl Reader {
                 passage: self.passage,
                 kind,
                 text,
+                cells: Vec::new(),
                 heading: self.heading.clone(),
                 block: self.block,
             });

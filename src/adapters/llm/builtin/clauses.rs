@@ -11,7 +11,7 @@ use crate::text::{
     common::common,
     generic::is_generic,
     question::{Content, Wants},
-    words::is_han,
+    words::{Word, is_han, is_stop, words},
 };
 
 /// Most clauses of a sentence that are told together.
@@ -49,7 +49,14 @@ impl Writer<'_> {
         let text = |at: usize| self.material.units[at].text.as_str();
         self.own_words().any(|word| {
             let mut others = parallel.iter().map(|&other| text(other)).filter(|other| *other != text(at)).peekable();
-            let is_other = |other: &str| !other.contains(&word.text) && is_contrasted(text(at), &word.text, other);
+            let is_apart = begins_name(text(at), &word.text);
+            let is_other = |other: &str| {
+                if other.contains(&word.text) {
+                    is_apart && !begins_name(other, &word.text)
+                } else {
+                    is_contrasted(text(at), &word.text, other)
+                }
+            };
             text(at).contains(&word.text) && others.peek().is_some() && others.all(is_other)
         })
     }
@@ -72,6 +79,16 @@ fn sentence_of(units: &[Unit], at: usize) -> Range<usize> {
     start..end
 }
 
+/// Whether `word` stands somewhere in `text` with no other word before it that makes it part of a longer name, as 铂 does
+/// in 铂金卡.
+fn begins_name(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        let before = &text[..at];
+        let is_free = |last: Word<'_>| last.end < at || is_stop(last.text);
+        words(before).pop().is_none_or(is_free)
+    })
+}
+
 /// Whether `other`, which has no `word`, has something else in the place that it has in `text`: "国内" and "海外" between "对于" and "订单".
 /// Where it has nothing there it only leaves out what was said already.
 fn is_contrasted(text: &str, word: &str, other: &str) -> bool {
@@ -87,7 +104,7 @@ fn is_contrasted(text: &str, word: &str, other: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_contrasted;
+    use super::{begins_name, is_contrasted};
 
     #[test]
     fn a_word_is_contrasted_where_the_other_clause_has_another() {
@@ -97,5 +114,17 @@ mod tests {
         }
         assert!(is_contrasted("对于国内订单，运费为 10 元；", "国内", "对于海外订单，运费为 80 元。"));
         assert!(!is_contrasted("对于国内订单，运费为 10 元；", "运费", "对于海外订单，为 80 元。"));
+    }
+
+    #[test]
+    fn a_word_behind_another_begins_no_name() {
+        for (text, expected) in [
+            ("金卡会员为 15 天；", true),
+            ("普通会员为 7 天，金卡会员为 15 天；", true),
+            ("对于金卡会员，退货期为 15 天；", true),
+            ("铂金卡会员为 30 天。", false),
+        ] {
+            assert_eq!(begins_name(text, "金卡"), expected, "{text}");
+        }
     }
 }

@@ -7,6 +7,7 @@ mod blocks;
 mod clauses;
 mod pick;
 mod quoting;
+mod rows;
 mod speak;
 mod talk;
 mod terms;

@@ -119,6 +119,43 @@ async fn rows_that_were_chosen_or_named_are_told_and_no_others() {
 }
 
 #[tokio::test]
+async fn a_name_inside_a_longer_one_means_its_own_row() {
+    const ZH: &str = "[1] 会员.md:\nTable header: 等级 | 月费 | 响应时间\n\
+        银卡 | 19 元 | 3 天\n金卡 | 39 元 | 2 天\n铂金卡 | 69 元 | 1 天";
+    const EN: &str = "[1] plans.md:\nTable header: Plan | Price | Response\n\
+        Plus | 9 EUR | 3 days\nPremium | 14 EUR | 2 days\nPremium Plus | 19 EUR | 1 day";
+    const NTH: &str = "[1] parts.md:\nTable header: No. | Part | Model | Price\n\
+        1 | Filter | Pro | 9 EUR\n2 | Filter | Pro Max | 14 EUR";
+    const TWO: &str = "[1] a.md:\nTable header: 等级 | 月费\n铂金卡 | 69 元\n钻石卡 | 99 元\n\n\
+        [2] a.md:\nTable header: 等级 | 月费\n银卡 | 19 元\n金卡 | 39 元";
+    const CLAUSES: &str = "[1] 退货.md:\n金卡会员的退货期为 15 天；铂金卡会员的退货期为 30 天。";
+    let (gold, platinum) = (["39 元"].as_slice(), ["69 元"].as_slice());
+    for (question, chosen, text, holds, lacks) in [
+        ("会员多少钱？ (金卡)", "Chosen: 金卡\n\n", ZH, gold, &["19 元", "69 元"][..]),
+        ("会员多少钱？ (铂金卡)", "Chosen: 铂金卡\n\n", ZH, platinum, &["19 元", "39 元"]),
+        ("会员多少钱？ (金卡)", "Chosen: 金卡\n\n", TWO, gold, &["69 元", "99 元"]),
+        ("金卡多少钱？", "", ZH, gold, &["69 元"]),
+        ("铂金卡多少钱？", "", ZH, platinum, &["39 元"]),
+        ("响应时间呢？ (会员多少钱？ 铂金卡)", "", ZH, &["1 天"], &["2 天", "3 天"]),
+        ("金卡和铂金卡多少钱？", "", ZH, &["39 元", "69 元"], &["19 元"]),
+        ("金卡会员的退货期是多少天？", "", CLAUSES, &["15 天"], &["30 天"]),
+        ("What is the price? (Plus)", "Chosen: Plus\n\n", EN, &["9 EUR"], &["14 EUR", "19 EUR"]),
+        ("What is the price? (Premium Plus)", "Chosen: Premium Plus\n\n", EN, &["19 EUR"], &[" 9 EUR", "14 EUR"]),
+        ("What does Plus cost?", "", EN, &[": 9 EUR"], &["14 EUR", "19 EUR"]),
+        ("What does Premium Plus cost?", "", EN, &["19 EUR"], &[": 9 EUR", "14 EUR"]),
+        ("What do Plus and Premium Plus cost?", "", EN, &[": 9 EUR", "19 EUR"], &["14 EUR"]),
+        ("And the response? (What does it cost? Premium Plus)", "", EN, &["1 day"], &["3 days", "2 days"]),
+        ("What is the price? (Pro)", "Chosen: Pro\n\n", NTH, &["9 EUR"], &["14 EUR"]),
+        ("What does the filter for the Pro cost?", "", NTH, &["9 EUR"], &["14 EUR"]),
+        ("What does the filter for the Pro Max cost?", "", NTH, &["14 EUR"], &[": 9 EUR"]),
+    ] {
+        let said = says(question, &format!("{chosen}{text}")).await;
+        let is_right = holds.iter().all(|part| said.contains(part)) && !lacks.iter().any(|part| said.contains(part));
+        assert!(is_right, "{question} {chosen}: {said}");
+    }
+}
+
+#[tokio::test]
 async fn a_section_that_was_chosen_answers_alone() {
     const PLACES: &str = "[1] ship.html:\nSection: Delivery\nGermany\n\nThe delivery takes 2 working days.\n\n[2] ship.html:\n\
         Section: Delivery > Austria\nThe delivery takes 4 working days.\n\n[3] ship.html:\nSection: Delivery > Switzerland\n\

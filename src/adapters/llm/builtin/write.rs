@@ -5,20 +5,15 @@ use std::collections::HashSet;
 use super::{
     blocks::{Kind, block_of, intro_of},
     pick::Material,
-    wording::{begins_with_pronoun, capitalised, facts, says, says_the_same},
+    wording::{begins_with_pronoun, capitalised, facts, says_the_same},
 };
 use crate::{
     domain::evidence::{ParsedEvidence, ParsedPassage},
-    text::{
-        fold,
-        lang::Lang,
-        negation::is_negated,
-        question::{Content, Wants},
-    },
+    text::{fold, lang::Lang, negation::is_negated, question::Wants},
 };
 
 /// Most items of a list, rows of a table.
-const MAX_ITEMS: usize = 20;
+pub(super) const MAX_ITEMS: usize = 20;
 /// Most documents that a contradiction is shown from.
 const MAX_SOURCES: usize = 4;
 /// What a list is ahead by when a list is asked for.
@@ -288,74 +283,6 @@ impl Writer<'_> {
         let section = self.evidence.passages.get(unit.passage).and_then(|passage| passage.section.as_deref());
         let innermost = section.and_then(|path| path.rsplit(" > ").next()).unwrap_or_default();
         if unit.heading.is_empty() { innermost } else { unit.heading.as_str() }
-    }
-
-    /// All rows or items, and no others, that are about what the user chose, where a table or list tells it apart.
-    fn chosen(&self, ranked: &[(usize, f32)]) -> Option<String> {
-        let units = &self.material.units;
-        let groups: Vec<Vec<String>> =
-            self.evidence.guidance.chosen.iter().map(|group| group.iter().map(|value| fold(value)).collect()).collect();
-        let is_meant = |at: usize| {
-            let text = fold(&units[at].text);
-            groups.iter().all(|group| group.iter().any(|value| says(&text, value)))
-        };
-        let is_piece = |at: usize| units[at].kind != Kind::Sentence && is_meant(at);
-        let &(best, _) = ranked.iter().find(|&&(at, _)| !groups.is_empty() && is_piece(at))?;
-        let rows: Vec<String> =
-            block_of(units, best).filter(|&at| is_meant(at)).take(MAX_ITEMS).map(|at| self.quoted(at)).collect();
-        Some(match rows.as_slice() {
-            [only] => only.clone(),
-            rows => rows.iter().map(|row| format!("- {row}")).collect::<Vec<_>>().join("\n"),
-        })
-    }
-
-    /// The rows of the table of `best` whose labels the question says whole; else the one row of whose label it says a word
-    /// that no other label has as much of.
-    fn named_rows(&self, best: usize) -> Vec<usize> {
-        let units = &self.material.units;
-        let block = block_of(units, best);
-        if units[best].kind != Kind::Row || block.len() < 2 {
-            return Vec::new();
-        }
-        let question = &self.material.question;
-        let label = |at: usize| units[at].text.split_once(" – ").map(|(label, _)| fold(label)).unwrap_or_default();
-        // What an earlier turn named stands in brackets.
-        let own = question.folded.split_once(" (").map_or(question.folded.as_str(), |(own, _)| own);
-        let said_in = |text: &str| -> Vec<usize> { block.clone().filter(|&at| says(text, &label(at))).collect() };
-        let whole = Some(said_in(own)).filter(|rows| !rows.is_empty()).unwrap_or_else(|| said_in(&question.folded));
-        let distinct: HashSet<String> = whole.iter().map(|&at| label(at)).collect();
-        // Who names every row means every row; a lone row that has a namesake is not singled out.
-        let is_choice = whole.len() < block.len() || whole.len() > 1;
-        if !whole.is_empty() && distinct.len() == whole.len() && is_choice {
-            return whole;
-        }
-        if let Some(rows) = self.fullest_rows(block.clone()) {
-            return rows;
-        }
-        let said = |label: &str| {
-            let inside = |word: &&Content| word.text.chars().count() >= 2 && says(label, &word.text);
-            question.content.iter().filter(inside).map(|word| word.text.chars().count()).max().unwrap_or_default()
-        };
-        let lengths: Vec<(usize, usize)> = block.map(|at| (at, said(&label(at)))).collect();
-        let longest = lengths.iter().map(|(_, length)| *length).max().unwrap_or_default();
-        let named: Vec<usize> =
-            lengths.iter().filter(|(_, length)| *length > 0 && *length == longest).map(|(at, _)| *at).collect();
-        if named.len() == 1 { named } else { Vec::new() }
-    }
-
-    /// The rows of `block` that hold every word of the question which any of its rows holds, where others lack some: the
-    /// rows of that thing, in that place, of that year.
-    fn fullest_rows(&self, block: std::ops::Range<usize>) -> Option<Vec<usize>> {
-        let words: Vec<&str> = self.material.question.content.iter().map(|word| word.text.as_str()).collect();
-        let held: Vec<(usize, Vec<bool>)> = block
-            .map(|at| {
-                let text = fold(&self.material.units[at].text);
-                (at, words.iter().map(|word| says(&text, word)).collect())
-            })
-            .collect();
-        let any: Vec<bool> = (0..words.len()).map(|word| held.iter().any(|(_, held)| held[word])).collect();
-        let full: Vec<usize> = held.iter().filter(|(_, held)| *held == any).map(|(at, _)| *at).collect();
-        (!full.is_empty() && full.len() < held.len()).then_some(full)
     }
 
     /// The list or table of which the question singles nothing out: most of it is as good as its best piece.

@@ -462,6 +462,21 @@ mod tests {
     }
 
     #[test]
+    fn a_label_inside_a_longer_one_that_is_said_is_not_meant() {
+        const ZH: &str =
+            "| 等级 | 2023年 | 2024年 |\n|---|---|---|\n| 金卡 | 39 元 | 39 元 |\n| 铂金卡 | 69 元 | 79 元 |";
+        const EN: &str =
+            "| Plan | 2023 | 2024 |\n|---|---|---|\n| Plus | 9 EUR | 9 EUR |\n| Premium Plus | 14 EUR | 19 EUR |";
+        for (longer, shorter, text) in [
+            ("铂金卡多少钱？", "金卡多少钱？", ZH),
+            ("How much is the Premium Plus plan?", "How much is the Plus plan?", EN),
+        ] {
+            assert!(ask(longer, text, &[]).is_some_and(|open| open.is_period), "{longer}");
+            assert_eq!(ask(shorter, text, &[]), None, "{shorter}");
+        }
+    }
+
+    #[test]
     fn a_table_about_something_else_asks_nothing() {
         assert_eq!(ask("How much is the delivery?", PLANS, &[]), None);
     }
