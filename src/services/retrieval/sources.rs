@@ -105,7 +105,7 @@ fn called(placed: &Placed) -> String {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Which {
-    /// The result's number: 2 for [2] or "the second one".
+    /// The result's number: 2 for `[2]` or "the second one".
     index: u32,
 }
 
