@@ -63,7 +63,7 @@ impl Writer<'_> {
         if !whole.is_empty() && distinct.len() == whole.len() && is_choice {
             return whole;
         }
-        if let Some(rows) = self.fullest_rows(block.clone(), &whole) {
+        if let Some(rows) = self.fullest_rows(block.clone()) {
             return rows;
         }
         let said = |label: &str| {
@@ -78,8 +78,8 @@ impl Writer<'_> {
     }
 
     /// The rows of `block` that hold every word of the question which any of its rows holds, where others lack some: the
-    /// rows of that thing, in that place, of that year. Where `labelled` rows are named by their labels, only of those.
-    fn fullest_rows(&self, block: Range<usize>, labelled: &[usize]) -> Option<Vec<usize>> {
+    /// rows of that thing, in that place, of that year.
+    fn fullest_rows(&self, block: Range<usize>) -> Option<Vec<usize>> {
         let units = &self.material.units;
         let all = block.len();
         let cells = |at: usize| units[at].cells.iter().map(String::as_str);
@@ -87,7 +87,6 @@ impl Writer<'_> {
         let named = said(&self.material.question.folded, block.clone().flat_map(cells).filter(is_name));
         let words: Vec<&str> = self.material.question.content.iter().map(|word| word.text.as_str()).collect();
         let held: Vec<(usize, Vec<bool>)> = block
-            .filter(|at| labelled.is_empty() || labelled.contains(at))
             .map(|at| {
                 let text = fold(&units[at].text);
                 (at, words.iter().map(|word| says(&text, word)).collect())

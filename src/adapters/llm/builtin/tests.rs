@@ -126,6 +126,8 @@ async fn a_name_inside_a_longer_one_means_its_own_row() {
         Plus | 9 EUR | 3 days\nPremium | 14 EUR | 2 days\nPremium Plus | 19 EUR | 1 day";
     const NTH: &str = "[1] parts.md:\nTable header: No. | Part | Model | Price\n\
         1 | Filter | Pro | 9 EUR\n2 | Filter | Pro Max | 14 EUR";
+    const PLACES: &str = "[1] 年费.md:\nTable header: 等级 | 城市 | 年费\n\
+        金卡 | 北京 | 399 元\n金卡 | 上海 | 419 元\n铂金卡 | 北京 | 699 元\n铂金卡 | 上海 | 719 元";
     const TWO: &str = "[1] a.md:\nTable header: 等级 | 月费\n铂金卡 | 69 元\n钻石卡 | 99 元\n\n\
         [2] a.md:\nTable header: 等级 | 月费\n银卡 | 19 元\n金卡 | 39 元";
     const CLAUSES: &str = "[1] 退货.md:\n金卡会员的退货期为 15 天；铂金卡会员的退货期为 30 天。";
@@ -138,6 +140,8 @@ async fn a_name_inside_a_longer_one_means_its_own_row() {
         ("铂金卡多少钱？", "", ZH, platinum, &["39 元"]),
         ("响应时间呢？ (会员多少钱？ 铂金卡)", "", ZH, &["1 天"], &["2 天", "3 天"]),
         ("金卡和铂金卡多少钱？", "", ZH, &["39 元", "69 元"], &["19 元"]),
+        ("金卡的年费是多少钱？", "", PLACES, &["399 元", "419 元"], &["699 元", "719 元"]),
+        ("北京的金卡多少钱？", "", PLACES, &["399 元"], &["419 元", "699 元", "719 元"]),
         ("金卡会员的退货期是多少天？", "", CLAUSES, &["15 天"], &["30 天"]),
         ("What is the price? (Plus)", "Chosen: Plus\n\n", EN, &["9 EUR"], &["14 EUR", "19 EUR"]),
         ("What is the price? (Premium Plus)", "Chosen: Premium Plus\n\n", EN, &["19 EUR"], &[" 9 EUR", "14 EUR"]),
