@@ -67,7 +67,7 @@ where owner_id = $1 and name = $2 and running_run is null and queued = 0
 returning id, next_ord - $6 as ord, active_leaf, title, message_count, created_at";
 
 // Between two runs of a line the one that comes next has the session.
-const HOLDER: &str = "
+pub(super) const HOLDER: &str = "
 select coalesce(s.running_run, (
   select r.id from runs r where r.session_id = s.id and r.status = 'queued' order by r.interrupts desc, r.queue_no limit 1))
 from sessions s where s.owner_id = $1 and s.name = $2";

@@ -270,3 +270,25 @@ async fn end_queued(tx: &mut Tx, end: EndQueued) -> Result<(), StoreError> {
     }
     log::append_first(tx, end.frames).await
 }
+
+#[cfg(test)]
+mod tests {
+    use sqlx::SqlitePool;
+
+    use super::{super::claim::HOLDER, HEAD, NEXT};
+    use crate::adapters::storage::open::SQLITE;
+
+    #[tokio::test]
+    async fn who_is_next_costs_what_waits_not_what_ever_ran() {
+        let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
+        SQLITE.run(&pool).await.unwrap();
+        for statement in [HEAD, NEXT, HOLDER] {
+            let explain = sqlx::AssertSqlSafe(format!("explain query plan {statement}"));
+            let plan: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(&pool).await.unwrap();
+            let runs: Vec<&str> =
+                plan.iter().map(|(.., step)| step.as_str()).filter(|step| step.starts_with("SEARCH r ")).collect();
+            assert_eq!(runs, ["SEARCH r USING INDEX runs_line (session_id=?)"], "{statement}");
+            assert!(!plan.iter().any(|(.., step)| step.contains("ORDER BY")), "{statement}");
+        }
+    }
+}
