@@ -72,14 +72,14 @@ pub trait MemoryStore: Send + Sync {
         before: Option<i64>,
         now: Millis,
     ) -> Result<bool, StoreError>;
-    /// Stores a text of the user's own in place of the note of version `before` (0: of none), which covers what that
-    /// covered, in a session of `user`. Gives the note; `None` when it has another version.
+    /// Stores a text of the user's own in place of the note of version `before` (0: of none; `None`: of whichever there
+    /// is), which covers what that covered, in a session of `user`. Gives the note; `None` when there is no such one.
     async fn edit_note(
         &self,
         user: UserId,
         session: SessionId,
         body: &str,
-        before: i64,
+        before: Option<i64>,
         now: Millis,
     ) -> Result<Option<Note>, StoreError>;
     /// Events that no turn has told yet and that a turn of this session may tell, oldest first, at most `limit`. The

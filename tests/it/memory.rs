@@ -144,7 +144,7 @@ async fn a_note_of_the_user_is_told_and_gone_on_with(test: &mut TestStore) {
     harness.ask("Question 1?").await;
     let session = harness.store.session(harness.user.id, "s1").await.unwrap().id;
     let own = "Owns an Aurora X1.";
-    harness.store.edit_note(harness.user.id, session, own, 0, harness.clock.now()).await.unwrap().unwrap();
+    harness.store.edit_note(harness.user.id, session, own, Some(0), harness.clock.now()).await.unwrap().unwrap();
     harness.ask("Question 2?").await;
     assert!(instructions(&harness).ends_with(own), "{}", instructions(&harness));
     for n in 3..=4 {
@@ -153,7 +153,7 @@ async fn a_note_of_the_user_is_told_and_gone_on_with(test: &mut TestStore) {
     let note = harness.store.note(session).await.unwrap().unwrap();
     assert_eq!(note.body, format!("{own}\nAsked: Question 1?\nAnswered: Noted."));
     // What was erased does not come back.
-    let erased = harness.store.edit_note(harness.user.id, session, "", note.version, harness.clock.now()).await;
+    let erased = harness.store.edit_note(harness.user.id, session, "", Some(note.version), harness.clock.now()).await;
     assert_eq!(erased.unwrap().unwrap().upto_ord, note.upto_ord);
     harness.ask("Question 5?").await;
     let note = harness.store.note(session).await.unwrap().unwrap();

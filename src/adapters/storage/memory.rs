@@ -108,7 +108,7 @@ impl MemoryStore for Storage {
         user: UserId,
         session: SessionId,
         body: &str,
-        before: i64,
+        before: Option<i64>,
         now: Millis,
     ) -> Result<Option<Note>, StoreError> {
         let body = body.to_owned();
@@ -170,12 +170,12 @@ const EDIT_NOTE: &str = "
 insert into notes (session_id, body, upto_ord, updated_at)
 select s.id, $3, 0, $4 from sessions s
 where s.id = $1 and s.owner_id = $2
-  and ($5 = 0 or exists (select 1 from notes n where n.session_id = $1 and n.updated_at = $5))
+  and ($5 = 0 or exists (select 1 from notes n where n.session_id = $1 and ($5 is null or n.updated_at = $5)))
 on conflict (session_id) do update
 set body = excluded.body,
     updated_at = case when excluded.updated_at > notes.updated_at then excluded.updated_at
                       else notes.updated_at + 1 end
-where notes.updated_at = $5
+where $5 is null or notes.updated_at = $5
 returning body, upto_ord, updated_at";
 
 const UNTOLD: &str = "

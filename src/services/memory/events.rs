@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::named;
 use crate::domain::{
     chat::ChatStore,
     error::StoreError,
@@ -85,10 +86,7 @@ impl Events {
         if let Some(detail) = &new.detail {
             check("detail", detail, MAX_DETAIL)?;
         }
-        let session = match &new.session_name {
-            Some(name) => Some(self.chats.session(user, name).await?.id),
-            None => None,
-        };
+        let session = named(&*self.chats, user, new.session_name.as_deref()).await?;
         let now = self.clock.now();
         let id = EventId::at(now);
         let event = BackgroundEvent {

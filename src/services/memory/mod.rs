@@ -12,9 +12,9 @@ use std::{sync::Arc, time::Duration};
 pub use self::remember::Remember;
 use crate::{
     domain::{
-        chat::{MessageKind, Said},
+        chat::{ChatStore, MessageKind, Said},
         error::StoreError,
-        id::SessionId,
+        id::{SessionId, UserId},
         memory::MemoryStore,
         model::{ChatModel, ModelRequest, Prompt, complete},
         time::Millis,
@@ -25,6 +25,14 @@ use crate::{
         sentences::sentences,
     },
 };
+
+/// The session of `user` that a client names, if it names one. `NotFound` when it is not theirs.
+async fn named(chats: &dyn ChatStore, user: UserId, name: Option<&str>) -> Result<Option<SessionId>, StoreError> {
+    match name {
+        Some(name) => chats.session(user, name).await.map(|session| Some(session.id)),
+        None => Ok(None),
+    }
+}
 
 /// Longest note, in characters.
 pub const MAX_NOTE: usize = 500;

@@ -11,7 +11,7 @@ use crate::domain::{
     time::{Clock, Millis},
 };
 
-use super::MAX_NOTE;
+use super::{MAX_NOTE, named};
 
 /// Why a note was not written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -73,7 +73,7 @@ impl Notebook {
             return Err(NoteError::Text);
         }
         let session = self.chats.session(user, session_name).await?.id;
-        let written = self.memory.edit_note(user, session, body, version, self.clock.now()).await?;
+        let written = self.memory.edit_note(user, session, body, Some(version), self.clock.now()).await?;
         written.ok_or(NoteError::Changed)
     }
 
@@ -83,12 +83,7 @@ impl Notebook {
     /// `NotFound` when the session is not the user's; the store's.
     pub async fn erase_note(&self, user: UserId, session_name: &str) -> Result<(), StoreError> {
         let session = self.chats.session(user, session_name).await?.id;
-        loop {
-            let Some(note) = self.memory.note(session).await? else { return Ok(()) };
-            if self.memory.edit_note(user, session, "", note.version, self.clock.now()).await?.is_some() {
-                return Ok(());
-            }
-        }
+        self.memory.edit_note(user, session, "", None, self.clock.now()).await.map(|_| ())
     }
 
     /// Episodes of a user, in one session or in all of them, newest first, those after `after`.
@@ -102,10 +97,7 @@ impl Notebook {
         after: Option<(Millis, EpisodeId)>,
         limit: i64,
     ) -> Result<Vec<Episode>, StoreError> {
-        let session = match session_name {
-            Some(name) => Some(self.chats.session(user, name).await?.id),
-            None => None,
-        };
+        let session = named(&*self.chats, user, session_name).await?;
         self.episodes.episodes(user, session, after, limit).await
     }
 
@@ -114,10 +106,7 @@ impl Notebook {
     /// # Errors
     /// `NotFound` when the session is not the user's; the store's.
     pub async fn forget_episodes(&self, user: UserId, session_name: Option<&str>) -> Result<(), StoreError> {
-        let session = match session_name {
-            Some(name) => Some(self.chats.session(user, name).await?.id),
-            None => None,
-        };
+        let session = named(&*self.chats, user, session_name).await?;
         self.episodes.forget_episodes(user, session).await
     }
 }

@@ -157,7 +157,7 @@ impl MemoryStore for TapedMemory {
         user: UserId,
         session: SessionId,
         body: &str,
-        before: i64,
+        before: Option<i64>,
         now: Millis,
     ) -> Result<Option<Note>, StoreError> {
         self.0.edit_note(user, session, body, before, now).await

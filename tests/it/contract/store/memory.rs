@@ -60,10 +60,13 @@ async fn a_note_is_edited_by_its_user_alone(test: &mut TestStore) {
     first.answer(test, "1").await;
     let session = first.accepted.session.id;
     let version = test.now().0;
-    let edit =
-        async |user, body: &str, before| test.store.edit_note(user, session, body, before, test.now()).await.unwrap();
+    let edit = async |user, body: &str, before| {
+        test.store.edit_note(user, session, body, Some(before), test.now()).await.unwrap()
+    };
     let note = |body: &str, upto_ord, version| Some(Note { body: body.into(), upto_ord, version });
+    let erase = async |user| test.store.edit_note(user, session, "", None, test.now()).await.unwrap();
     assert_eq!(edit(bob, "not his", 0).await, None);
+    assert_eq!(erase(eva).await, None, "there is none");
     assert_eq!(edit(eva, "of nothing", version).await, None);
     assert_eq!(edit(eva, "她的", 0).await, note("她的", 0, version));
     assert_eq!(edit(eva, "again", 0).await, None);
@@ -74,6 +77,8 @@ async fn a_note_is_edited_by_its_user_alone(test: &mut TestStore) {
     assert_eq!(edit(eva, "hers", version).await, None);
     assert_eq!(edit(eva, "hers", version + 1).await, note("hers", 2, version + 2));
     assert_eq!(test.store.note(session).await, Ok(note("hers", 2, version + 2)));
+    assert_eq!(erase(bob).await, None);
+    assert_eq!(erase(eva).await, note("", 2, version + 3), "whichever it is");
 }
 
 fn event(test: &TestStore, user: UserId, subject: &str) -> BackgroundEvent {
