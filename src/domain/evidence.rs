@@ -15,6 +15,9 @@ use super::{
     knowledge::Facets,
 };
 
+/// What stands in the place of a passage that may not be read any more. Its number stays its own.
+pub const GONE: &str = "(no longer available)";
+
 /// A chunk that was found, with the scores of the stages that it went through. Serialized it is the wire's chunk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Passage {

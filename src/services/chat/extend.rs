@@ -9,7 +9,7 @@ use super::{
 use crate::domain::{
     chat::{Message, Refused},
     error::{StoreError, TurnError},
-    evidence::{Evidence, Passage, Route, render_evidence},
+    evidence::{Evidence, GONE, Passage, Route, render_evidence},
     id::UserId,
     model::Prompt,
     run::RunKind,
@@ -18,8 +18,6 @@ use crate::domain::{
 const CONTINUE: &str = include_str!("../prompts/continue.md");
 /// The model's turn comes after the user's, so somebody has to say it.
 const GO_ON: &str = "Go on exactly where your answer stops.";
-/// What stands in the place of a passage that may not be read any more. Its number stays its own.
-const GONE: &str = "(no longer available)";
 
 impl Inner {
     /// Refuses to go on with what no model began: the sentence that a dismissal comes to is whole.

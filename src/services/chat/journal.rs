@@ -69,10 +69,13 @@ impl Journal {
         let runs = std::mem::take(&mut *self.dirty.lock().unwrap_or_else(PoisonError::into_inner));
         let mut taken = Vec::with_capacity(runs.len());
         let mut batches = Vec::with_capacity(runs.len());
-        let mut bases = Vec::new();
+        let (mut resting, mut bases) = (Vec::new(), Vec::new());
         for run in runs {
             if let Some(batch) = run.take_unflushed() {
-                bases.extend(run.basis());
+                if let Some(basis) = run.basis() {
+                    resting.push(Arc::clone(&run));
+                    bases.push(basis);
+                }
                 taken.push(run);
                 batches.push(batch);
             }
@@ -82,9 +85,7 @@ impl Journal {
         }
         match log(store, &bases, &batches).await {
             Ok(fenced) => {
-                for run in &taken {
-                    bases.iter().filter(|basis| basis.run == run.run).for_each(|basis| run.rests(basis));
-                }
+                resting.iter().zip(&bases).for_each(|(run, basis)| run.rests(basis));
                 for (run, batch) in taken.iter().zip(&batches) {
                     if fenced.contains(&run.run) {
                         // Its frames are not in the store, so nobody may see them.

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::domain::{
     episode::{EpisodeStore, Source},
     error::{FaultCode, ToolError, ToolFault, TurnError},
-    evidence::{Evidence, Passage, RetrievalStatus, Route, render_evidence},
+    evidence::{Evidence, GONE, Passage, RetrievalStatus, Route, render_evidence},
     id::ChunkId,
     knowledge::{Access, Placed},
     model::ToolSpec,
@@ -23,8 +23,6 @@ use super::{Retrieval, retrieve::passage, search::Scored};
 
 /// Steps from a leaf to its section.
 const LEVELS: usize = 2;
-/// What stands in the place of a result that cannot be read any more.
-const GONE: &str = "(no longer available)";
 
 /// What both tools look at.
 #[derive(Clone)]

@@ -3,15 +3,13 @@
 use crate::{
     domain::{
         error::FaultCode,
-        evidence::{ParsedEvidence, ParsedPassage},
+        evidence::{GONE, ParsedEvidence, ParsedPassage},
     },
     text::lang::Lang,
 };
 
 /// How a fault begins.
 const ERROR: &str = "Error (";
-/// What stands for a result that cannot be read any more.
-const GONE: &str = "(no longer available)";
 
 /// A section that was opened: where it stands, then all of it.
 pub(super) fn opened(evidence: &ParsedEvidence, lang: Lang) -> String {

@@ -5,7 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use sqlx::{FromRow, types::Json};
 
 use super::{
-    super::sql::{Sql, Texts, Tx, Word, texts, unsigned},
+    super::{
+        documents::readable,
+        sql::{Sql, Texts, Tx, Word, texts, unsigned},
+    },
     hitl::PendingRow,
 };
 use crate::domain::{
@@ -132,16 +135,10 @@ struct FeedbackRow {
 const FEEDBACK: Texts = texts!("
 select message_id, rating, comment from feedback where message_id in (" [1] ")");
 
-// A session is read by its owner.
-const READABLE: Texts = texts!("
-select d.id from documents d
-join collections c on c.id = d.collection_id
-join sessions s on s.id = $2
-where d.id in (" [1] ") and d.deleted_at is null
-  and (c.visibility = 'everyone' or exists (
-    select 1 from collection_readers r where r.collection_id = c.id and (
-      (r.kind = 'user' and r.principal_id = s.owner_id)
-      or (r.kind = 'group' and r.principal_id in (select g.group_id from group_members g where g.user_id = s.owner_id)))))");
+const OWNER: &str = "select owner_id from sessions where id = $1";
+
+const THERE: Texts = texts!("
+select id from documents where id in (" [1] ") and deleted_at is null and collection_id in (" [2] ")");
 
 /// Leaves out the texts of passages that the owner of the session may no longer read.
 async fn leave_out_unreadable(tx: &mut Tx, session: SessionId, messages: &mut [Message]) -> Result<(), StoreError> {
@@ -151,7 +148,9 @@ async fn leave_out_unreadable(tx: &mut Tx, session: SessionId, messages: &mut [M
     if documents.is_empty() {
         return Ok(());
     }
-    let rows = Sql::of(READABLE).json(&documents).bind(session).all::<(DocumentId,)>(tx).await?;
+    let (owner,) = Sql::new(OWNER).bind(session).one::<(UserId,)>(tx).await?;
+    let access = readable(tx, owner, None).await?;
+    let rows = Sql::of(THERE).json(&documents).json(&access.collections).all::<(DocumentId,)>(tx).await?;
     let readable: BTreeSet<DocumentId> = rows.into_iter().map(|(id,)| id).collect();
     for passage in passages.iter_mut().filter(|passage| !readable.contains(&passage.document_id)) {
         passage.remove();

@@ -58,7 +58,11 @@ where ($2 is null or c.name in (" [2] "))
       or (r.kind = 'group' and r.principal_id in (select g.group_id from group_members g where g.user_id = $1)))))
 order by c.id");
 
-pub(super) async fn readable(tx: &mut Tx, user: UserId, only: Option<&[String]>) -> Result<Access, StoreError> {
+pub(in super::super) async fn readable(
+    tx: &mut Tx,
+    user: UserId,
+    only: Option<&[String]>,
+) -> Result<Access, StoreError> {
     let query = Sql::of(READABLE).bind(user).json_opt(only.as_ref());
     let rows = query.all::<(CollectionId,)>(tx).await?;
     Ok(Access { collections: rows.into_iter().map(|(id,)| id).collect() })

@@ -14,8 +14,11 @@ mod upkeep;
 
 use async_trait::async_trait;
 
-pub(super) use self::publish::{bury, purge_staged, stage_again};
 use self::segments::SegmentRow;
+pub(super) use self::{
+    collections::readable,
+    publish::{bury, purge_staged, stage_again},
+};
 use super::{Storage, writer::Kind};
 use crate::domain::{
     error::StoreError,
